@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createRawServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type HostRules, OPEN_RULES, SYSTEM_PATHS, sessionRef } from '@coxswain/protocol';
 import { expect, onTestFinished, test } from 'vitest';
@@ -91,4 +91,24 @@ test('the guarded fetch asks no address of this machine, and follows no redirect
   const answer = await open(url, { method: 'POST', body: 'x' });
   expect([answer.status, answer.headers.get('x-method'), await answer.text()]).toEqual([200, 'POST', 'hello']);
   expect((await open(`${url}/moved`)).status).toBe(307);
+});
+
+test.each([
+  ['changes the protocol', 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'],
+  ['answers with an unknown status', 'HTTP/1.1 999 x\r\nContent-Length: 5\r\n\r\n'],
+])('a server that %s fails the request, and its connection is closed', async (_name, answer) => {
+  const server = createRawServer((socket) =>
+    socket
+      .on('error', () => {})
+      .resume()
+      .write(answer),
+  );
+  const connected = once(server, 'connection');
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const open = createPublicFetch(true);
+  await expect(open(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)).rejects.toBeInstanceOf(TypeError);
+  const [socket] = (await connected) as [Socket];
+  if (!socket.closed) await once(socket, 'close');
 });
