@@ -21,8 +21,10 @@ export const MCP_BOUNDS = {
   errorMaxBytes: 64 * 1024,
   /** Pages of one list of tools. */
   listPagesMax: 64,
-  /** Maximum size of all pages of one list of tools as JSON. */
+  /** Maximum size of the lists of tools of one session as JSON, with all their pages. Its servers share it equally. */
   listMaxBytes: 16 * 1024 * 1024,
+  /** Servers of one session. */
+  serversMax: 64,
   /** Tools of one server. */
   serverToolsMax: 2_048,
   /** Maximum size of one tool's schema as JSON. */

@@ -123,6 +123,12 @@ describe('names of tools', () => {
     expect([one, other]).toEqual(['a__b__c', expect.stringMatching(/^a__b__c_[0-9a-f]{8}$/)]);
   });
 
+  // In quadratic time it would not end within the time limit of a test.
+  test('of 100,000 tools take linear time', () => {
+    const names = nameTools(Array.from({ length: 100_000 }, (_, index) => ({ server: 's', tool: `tool-${index}` })));
+    expect(new Set(names).size).toBe(100_000);
+  });
+
   test('always fit, differ, and depend on nothing but the tools', () => {
     const tool = fc.record({
       server: fc.stringMatching(/^[A-Za-z0-9_-]{1,48}$/),

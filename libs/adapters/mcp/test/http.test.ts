@@ -340,6 +340,16 @@ test('a list of tools is read up to a number of bytes, not of pages alone', asyn
   expect(listed).toBe(3);
 });
 
+test('the servers of a session share the bytes of their lists', async () => {
+  const url = await byHand({
+    list({ reply }) {
+      reply({ result: { tools: [{ ...VANISH.tools[0], description: 'x'.repeat(9 * 1024 * 1024) }] } });
+    },
+  });
+  const { message } = (await tryOpen({ one: { url }, other: { url } })) as { message: string };
+  expect(message).toContain('the MCP server one could not be started: its list of tools has more than 8388608 bytes');
+});
+
 describe('a body without end', () => {
   /** The chunks of 64 KiB that are read of a body, and how the reading ends. */
   async function readOf(status: number, contentType: string, text: string) {
