@@ -1,12 +1,14 @@
 /** What a policy keeps from the built-in tools: files of the host, other roots, commands, and the private network. */
 import { once } from 'node:events';
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createRawServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { type HostRules, OPEN_RULES, SYSTEM_PATHS, sessionRef } from '@coxswain/protocol';
+import { type HostRules, type JsonObject, OPEN_RULES, SYSTEM_PATHS, sessionRef } from '@coxswain/protocol';
 import { expect, onTestFinished, test } from 'vitest';
 import { createBuiltInTools, createPublicFetch } from '../src/mod.ts';
+import { OpenFolder, SYSTEM_ANCHORING } from '../src/open-folder.ts';
 import { codeOf, freshGround, openTools, textOf } from './session-tools.ts';
 
 const open = (root: string, rules: Partial<HostRules> = {}) => {
@@ -45,6 +47,32 @@ test('files of the host are refused below a root that contains them, and its oth
   expect(textOf(found)).toContain('free.txt');
   expect(textOf(found)).not.toMatch(/token-of|seed-of/);
   expect(textOf(await tools.call('read_file', { path: 'state/demo/story.txt' }))).toContain('story');
+  expect(await readFile(join(root, 'host.nk'), 'utf8')).toBe('seed-of-the-host');
+});
+
+test('files of the host are neither created nor emptied nor found', async () => {
+  const { root } = await freshGround();
+  await writeFile(join(root, 'host.nk'), 'seed-of-the-host');
+  const refused = ['host.nk', 'policy.yaml', 'trusted'].map((name) => ({ path: join(root, name) }));
+  const toolset = await open(root, { refused });
+  if ('code' in toolset) throw new Error(toolset.message);
+  const call = (tool: string, args: JsonObject) => {
+    const identity = { ref: sessionRef('s1'), idempotencyKey: 'k', callId: 'c', epoch: 1 };
+    return toolset.call({ ...identity, tool, args, onProgress() {}, onFeedback() {} }, new AbortController().signal);
+  };
+  for (const path of ['policy.yaml', 'trusted/answer.json', 'trusted/a/b']) {
+    expect(codeOf(await call('append_file', { path, content: 'x' })), path).toBe('outside_root');
+    expect(codeOf(await call('write_file', { path, content: 'x' })), path).toBe('outside_root');
+  }
+  for (const path of ['host.nk', 'policy.yaml'])
+    expect(codeOf(await call('notify_file_edited', { path })), path).toBe('outside_root');
+  const confines = { root, isRefused: (real: string) => refused.some(({ path }) => path === real) };
+  const folder = await OpenFolder.open(confines, root, SYSTEM_ANCHORING);
+  onTestFinished(() => folder.close());
+  await expect(folder.openFile('host.nk', constants.O_WRONLY | constants.O_TRUNC)).rejects.toThrow(
+    'belongs to the host',
+  );
+  expect(await readdir(root)).toEqual(['host.nk']);
   expect(await readFile(join(root, 'host.nk'), 'utf8')).toBe('seed-of-the-host');
 });
 
