@@ -2,7 +2,7 @@
 import { BOUNDS, McpServers, ToolResult } from '@coxswain/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { expandVariables } from '../src/expand-variables.ts';
+import { expandVariables, withoutValues } from '../src/expand-variables.ts';
 import { outcomeOf } from '../src/mcp-result.ts';
 import { MessageLines } from '../src/message-lines.ts';
 import { MCP_BOUNDS, MissingVariableError, parseMcpConfig } from '../src/mod.ts';
@@ -89,6 +89,13 @@ describe('variables', () => {
     const value = `}${'$'}{X}${`${'$'}{A:-`.repeat(100_000)}`;
     const expanded = `}x${`${'$'}{A:-`.repeat(100_000)}`;
     expect(expandVariables({ key: value }, { X: 'x' }, 'env', new Map()).key === expanded).toBe(true);
+  });
+
+  test('are redacted although one contains another, and as part of JSON', () => {
+    const values = { DB_USER: 'captain', DB_URL: 'postgres://captain:hunter2@db/sea', PEM: '-----BEGIN\nkey"of"sea\n' };
+    const used = new Map(Object.entries(values));
+    expect(withoutValues(`cannot reach ${values.DB_URL} as captain`, used)).toBe('cannot reach [DB_URL] as [DB_USER]');
+    expect(withoutValues(JSON.stringify({ pem: values.PEM }), used)).toBe('{"pem":"[PEM]"}');
   });
 
   test('that are missing are named, and no other is shown', () => {
