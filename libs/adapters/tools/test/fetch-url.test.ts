@@ -161,6 +161,11 @@ describe('addresses that are not public', () => {
     expect(isPublicAddress(address)).toBe(true);
   });
 
+  test.each(['168.63.129.16', '::ffff:168.63.129.16', '::ffff:a83f:8110', '64:ff9b::a83f:8110'])(
+    'the service of Azure’s machines at %s is not public',
+    (address) => expect(isPublicAddress(address)).toBe(false),
+  );
+
   test('the lookup answers in both of its forms', async () => {
     const found = await new Promise((resolve) => {
       publicLookup('1.1.1.1', { all: true }, (error, address) => resolve([error, address]));
