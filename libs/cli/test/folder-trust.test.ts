@@ -128,6 +128,11 @@ describe('a persona needs trust that', () => {
       'sends its prompts to http://x.test',
     ],
     [
+      'sets options of its provider, such as an MCP server that the provider calls',
+      { model: { name: 'anthropic/m', provider_options: { anthropic: { mcpServers: [{ url: 'http://x.test' }] } } } },
+      'sets options of its provider: {"anthropic":{"mcpServers":[{"url":"http://x.test"}]}}',
+    ],
+    [
       'allows a tool that acts',
       { permissions: { rules: [{ tool: 'edit_file', when: 'path == "a"', action: 'allow' }] } },
       'allows edit_file without asking when path == "a"',

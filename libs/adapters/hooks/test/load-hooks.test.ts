@@ -1,10 +1,11 @@
 /** Handlers from files: what is loaded, and how what is wrong is told. */
 
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { HookModuleError } from '@coxswain/handlers/load';
+import { bundleModule, HookModuleError } from '@coxswain/handlers/load';
 import { HOOK_CATALOGUE, HOOK_POINTS, type HookPoint, type JsonObject } from '@coxswain/protocol';
 import { afterAll, describe, expect, test } from 'vitest';
 import { inspectManifest, loadHooks, loadManifest, loadTools, ManifestError } from '../src/mod.ts';
@@ -119,6 +120,25 @@ describe('a module', () => {
     rmSync(link);
     symlinkSync(device, link);
     expect((await failure(loadHooks(policy, 'policy'))).message).toMatch(/is a device, not a regular file/);
+  });
+
+  test.skipIf(process.platform === 'win32').each(['package.json', 'tsconfig.json'])(
+    'with a link to a device as its %s is refused, and it is not read',
+    async (name) => {
+      const policy = written({ 'policies/policy.ts': 'export default {};' });
+      const folder = dirname(dirname(policy));
+      symlinkSync('/dev/zero', join(folder, name));
+      expect((await failure(loadHooks(policy, 'policy'))).message).toMatch(
+        `${policy}: the ${name} in ${folder} is a device, not a regular file`,
+      );
+    },
+  );
+
+  test.skipIf(process.platform === 'win32')('that esbuild does not finish is given up, and others load', async () => {
+    const policy = written({ 'policy.ts': 'export default {};', 'tsconfig.json': '{"extends": "./pipe.json"}' });
+    execFileSync('mkfifo', [join(dirname(policy), 'pipe.json')]);
+    expect((await failure(bundleModule(policy, 200))).message).toMatch(`${policy}: it was not bundled within 200 ms`);
+    expect((await bundleModule(written({ 'other.ts': 'export default {};' }))).files).toHaveLength(1);
   });
 
   test('that is a folder is refused, by its path', async () => {

@@ -33,6 +33,8 @@ export interface ConnectionSpec {
   readonly root: string;
   readonly hostEnv: HostEnvironment;
   readonly startTimeoutMs: number;
+  /** Maximum size of the list of tools as JSON, with all its pages. */
+  readonly listMaxBytes: number;
   /** The `fetch` for requests to the server; by default the system's. */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
@@ -75,7 +77,7 @@ export async function connect(
     const until = AbortSignal.any([signal, deadline]);
     const timeout = spec.startTimeoutMs;
     await whileAsked(until, (own) => client.connect(transport, { signal: own, timeout }));
-    return { connection, tools: await listTools(client, until, timeout) };
+    return { connection, tools: await listTools(client, until, spec) };
   } catch (error) {
     const reason = deadline.aborted
       ? `it did not answer within ${spec.startTimeoutMs} ms`
@@ -104,7 +106,11 @@ function reasonOf(error: unknown, lost: string | null): string {
  * Lists the tools, page by page. It does not use the client's method, which compiles every output schema and rejects
  * the whole list if one of them does not compile.
  */
-export async function listTools(client: Client, signal: AbortSignal, timeout: number): Promise<readonly Tool[]> {
+export async function listTools(
+  client: Client,
+  signal: AbortSignal,
+  { startTimeoutMs: timeout, listMaxBytes }: Pick<ConnectionSpec, 'startTimeoutMs' | 'listMaxBytes'>,
+): Promise<readonly Tool[]> {
   if (client.getServerCapabilities()?.tools === undefined) return [];
   const tools: Tool[] = [];
   let bytes = 0;
@@ -115,8 +121,7 @@ export async function listTools(client: Client, signal: AbortSignal, timeout: nu
       client.request({ method: 'tools/list', params }, ListToolsResultSchema, { signal: own, timeout }),
     );
     bytes += sizeOf(listed);
-    if (bytes > MCP_BOUNDS.listMaxBytes)
-      throw new Error(`its list of tools has more than ${MCP_BOUNDS.listMaxBytes} bytes`);
+    if (bytes > listMaxBytes) throw new Error(`its list of tools has more than ${listMaxBytes} bytes`);
     tools.push(...listed.tools);
     if (tools.length > MCP_BOUNDS.serverToolsMax)
       throw new Error(`it lists more than ${MCP_BOUNDS.serverToolsMax} tools`);

@@ -38,12 +38,17 @@ export function expandVariables(
 }
 
 /**
- * Redacts expanded values in a text: most of them are keys, and messages are recorded in journals. Values of less than
- * 6 characters are kept.
+ * Redacts expanded values in a text, as they are and as in JSON: most of them are keys, and messages are recorded in
+ * journals. Values of less than 6 characters are kept.
  */
 export function withoutValues(text: string, used: ReadonlyMap<string, string>): string {
   let clean = text;
-  for (const [name, value] of used) {
+  // Also as part of JSON, in which a key of several lines has `\n`.
+  const forms = [...used].flatMap(([name, value]) =>
+    [value, JSON.stringify(value).slice(1, -1)].map((form) => [name, form] as const),
+  );
+  // The longest first: a URL with a password may contain the value of another variable, and would not be found without it.
+  for (const [name, value] of forms.sort(([, one], [, other]) => other.length - one.length)) {
     // A short value such as `1` or `true` is not a secret, and occurs in ordinary text.
     if (value.length >= SECRET_MIN_CHARS) clean = clean.replaceAll(value, `[${name}]`);
   }

@@ -35,6 +35,9 @@ export class HttpAnswers {
   readonly #fetch: Fetch;
   readonly #watched = new Map<string, Watched>();
   #resumptions = 0;
+  /** Answers to requests of the server that it has not accepted yet. */
+  #answering = 0;
+  #nextStreamAtMs = 0;
 
   constructor(graceMs: number, fetchWith: Fetch = globalThis.fetch) {
     this.#graceMs = graceMs;
@@ -42,8 +45,22 @@ export class HttpAnswers {
   }
 
   readonly fetch: Fetch = async (url, init) => {
-    const key = callKeyIn(init);
+    const message = messageIn(init);
+    if (message === null || message.method !== undefined) return this.#request(url, init, message);
+    // Each answer needs a connection. A server that sends pings and accepts no answer must not use them all.
+    if (this.#answering >= MCP_BOUNDS.serverAnswersAtOnceMax) throw new Error('the server accepts no answers');
+    this.#answering += 1;
+    try {
+      return await this.#request(url, init, message);
+    } finally {
+      this.#answering -= 1;
+    }
+  };
+
+  async #request(url: string | URL, init: RequestInit | undefined, message: SentMessage | null): Promise<Response> {
+    const key = callKeyIn(message);
     const resumes = key === null && new Headers(init?.headers).has('last-event-id');
+    if (init?.method === 'GET') await this.#pace();
     const response = await this.#fetch(url, init);
     const { body, status, statusText, headers } = response;
     if (body === null) return response;
@@ -52,7 +69,15 @@ export class HttpAnswers {
     const isStream = isEventStream(headers);
     const onEnd = isStream && key !== null ? this.#opened(key) : isStream && resumes ? this.#resumed() : () => {};
     return new Response(bounded(body, isStream, onEnd), { status, statusText, headers });
-  };
+  }
+
+  /** The SDK opens an ended stream again after the time that the server chooses, which may be 0. */
+  async #pace(): Promise<void> {
+    const nowMs = performance.now();
+    const startMs = Math.max(nowMs, this.#nextStreamAtMs);
+    this.#nextStreamAtMs = startMs + MCP_BOUNDS.streamIntervalMs;
+    if (startMs > nowMs) await new Promise((resolve) => setTimeout(resolve, startMs - nowMs));
+  }
 
   /** Watches a call by its key. Start before the call is sent. */
   watch(key: string): AnswerWatch {
@@ -101,10 +126,15 @@ export class HttpAnswers {
   }
 }
 
-function callKeyIn(init: RequestInit | undefined): string | null {
-  if (init?.method !== 'POST' || typeof init.body !== 'string') return null;
-  const message = JSON.parse(init.body) as { params?: { _meta?: Record<string, unknown> } };
-  const key = message.params?._meta?.[IDEMPOTENCY_META_KEY];
+type SentMessage = { readonly method?: string; readonly params?: { readonly _meta?: Record<string, unknown> } };
+
+/** The message in the body of a request; null without one. The SDK sends no batches. */
+function messageIn(init: RequestInit | undefined): SentMessage | null {
+  return init?.method === 'POST' && typeof init.body === 'string' ? (JSON.parse(init.body) as SentMessage) : null;
+}
+
+function callKeyIn(message: SentMessage | null): string | null {
+  const key = message?.params?._meta?.[IDEMPOTENCY_META_KEY];
   return typeof key === 'string' ? key : null;
 }
 

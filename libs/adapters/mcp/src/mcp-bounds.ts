@@ -19,10 +19,16 @@ export const MCP_BOUNDS = {
   messageMaxBytes: 10 * 1024 * 1024,
   /** The beginning of the body of an HTTP error that is read. The rest is not received. */
   errorMaxBytes: 64 * 1024,
+  /** Concurrent answers to requests of one HTTP server, such as pings. Further requests get none. */
+  serverAnswersAtOnceMax: 16,
+  /** Minimum interval between two requests for an event stream of one HTTP server, whatever its `retry` says. */
+  streamIntervalMs: 100,
   /** Pages of one list of tools. */
   listPagesMax: 64,
-  /** Maximum size of all pages of one list of tools as JSON. */
+  /** Maximum size of the lists of tools of one session as JSON, with all their pages. Its servers share it equally. */
   listMaxBytes: 16 * 1024 * 1024,
+  /** Servers of one session. */
+  serversMax: 64,
   /** Tools of one server. */
   serverToolsMax: 2_048,
   /** Maximum size of one tool's schema as JSON. */

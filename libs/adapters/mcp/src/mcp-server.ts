@@ -239,7 +239,7 @@ export class McpServerTools {
 
   async #fetchList({ client, redact }: Connection): Promise<void> {
     try {
-      this.#tools = await listTools(client, this.#closing.signal, this.#spec.startTimeoutMs);
+      this.#tools = await listTools(client, this.#closing.signal, this.#spec);
       this.#spec.onToolsRead();
     } catch (error) {
       if (this.#closing.signal.aborted) return;

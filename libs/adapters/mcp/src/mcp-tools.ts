@@ -92,7 +92,13 @@ export function createMcpTools(options: McpToolsOptions = {}): ToolSource {
  * older policy.
  */
 function refusedServer({ mcpServers, rules }: ToolsetSpec, { publicFetch }: McpToolsOptions): Failure | null {
-  for (const [name, server] of Object.entries(mcpServers)) {
+  const servers = Object.entries(mcpServers);
+  if (servers.length > MCP_BOUNDS.serversMax)
+    return {
+      code: 'mcp_server_failed',
+      message: `mcp_servers: the persona and the start have ${servers.length} servers; the limit is ${MCP_BOUNDS.serversMax}`,
+    };
+  for (const [name, server] of servers) {
     const field = `mcp_servers.${name}`;
     const problem = rules ? serverProblem(rules, server, field) : null;
     if (problem) return { code: problem.code, message: problem.message };
@@ -169,6 +175,7 @@ class McpToolset implements Toolset {
           root,
           hostEnv: options.env ?? process.env,
           fetch: isUnlisted(rules, server) ? options.publicFetch : undefined,
+          listMaxBytes: Math.floor(MCP_BOUNDS.listMaxBytes / configured.length),
           startTimeoutMs: Math.min(options.startTimeoutMs ?? MCP_BOUNDS.startTimeoutMs, TIMER_MAX_MS),
           callTimeoutMs: Math.min(options.callTimeoutMs ?? MCP_BOUNDS.callTimeoutMs, TIMER_MAX_MS),
           restartsMax: options.restartsMax ?? MCP_BOUNDS.restartsMax,

@@ -17,10 +17,13 @@ const HASH_CHARS = 8;
  */
 export function nameTools(tools: readonly ServerTool[]): readonly string[] {
   const plain = tools.map(({ server, tool }) => `${server}__${tool}`);
-  const names: (string | undefined)[] = plain.map((name, index) =>
-    fits(name) && plain.indexOf(name) === index ? name : undefined,
-  );
-  const taken = new Set(names);
+  // In linear time: hostile servers may list many tools, and change their lists often.
+  const taken = new Set<string>();
+  const names = plain.map((name) => {
+    if (!fits(name) || taken.has(name)) return undefined;
+    taken.add(name);
+    return name;
+  });
   return plain.map((name, index) => {
     const settled = names[index];
     if (settled !== undefined) return settled;

@@ -2,7 +2,7 @@
 import { BOUNDS, McpServers, ToolResult } from '@coxswain/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { expandVariables } from '../src/expand-variables.ts';
+import { expandVariables, withoutValues } from '../src/expand-variables.ts';
 import { outcomeOf } from '../src/mcp-result.ts';
 import { MessageLines } from '../src/message-lines.ts';
 import { MCP_BOUNDS, MissingVariableError, parseMcpConfig } from '../src/mod.ts';
@@ -91,6 +91,13 @@ describe('variables', () => {
     expect(expandVariables({ key: value }, { X: 'x' }, 'env', new Map()).key === expanded).toBe(true);
   });
 
+  test('are redacted although one contains another, and as part of JSON', () => {
+    const values = { DB_USER: 'captain', DB_URL: 'postgres://captain:hunter2@db/sea', PEM: '-----BEGIN\nkey"of"sea\n' };
+    const used = new Map(Object.entries(values));
+    expect(withoutValues(`cannot reach ${values.DB_URL} as captain`, used)).toBe('cannot reach [DB_URL] as [DB_USER]');
+    expect(withoutValues(JSON.stringify({ pem: values.PEM }), used)).toBe('{"pem":"[PEM]"}');
+  });
+
   test('that are missing are named, and no other is shown', () => {
     const expand = () =>
       expandVariables({ a: `$\{SECRET}`, b: `$\{NONE}` }, { SECRET: 'secret' }, 'headers', new Map());
@@ -121,6 +128,12 @@ describe('names of tools', () => {
       { server: 'a__b', tool: 'c' },
     ]);
     expect([one, other]).toEqual(['a__b__c', expect.stringMatching(/^a__b__c_[0-9a-f]{8}$/)]);
+  });
+
+  // In quadratic time it would not end within the time limit of a test.
+  test('of 100,000 tools take linear time', () => {
+    const names = nameTools(Array.from({ length: 100_000 }, (_, index) => ({ server: 's', tool: `tool-${index}` })));
+    expect(new Set(names).size).toBe(100_000);
   });
 
   test('always fit, differ, and depend on nothing but the tools', () => {

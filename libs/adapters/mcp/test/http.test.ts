@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { HttpAnswers } from '../src/http-answers.ts';
-import type { McpNotice } from '../src/mod.ts';
+import { MCP_BOUNDS, type McpNotice } from '../src/mod.ts';
 import { codeOf, eventually, everythingOverHttp, freePort, opened, textOf, tryOpen } from './mcp-session.ts';
 import { recordingProxy } from './recording-proxy.ts';
 
@@ -338,6 +338,54 @@ test('a list of tools is read up to a number of bytes, not of pages alone', asyn
     message: expect.stringContaining('its list of tools has more than 16777216 bytes'),
   });
   expect(listed).toBe(3);
+});
+
+test('a server that sends requests and accepts no answer gets a limited number of connections', async () => {
+  let answers = 0;
+  const pending = new HttpAnswers(1_000, async () => {
+    answers++;
+    return new Promise<Response>(() => {});
+  });
+  const post = (message: object) =>
+    pending.fetch('http://127.0.0.1:1/', { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', ...message }) });
+  const first = Array.from({ length: MCP_BOUNDS.serverAnswersAtOnceMax }, (_, id) => post({ id, result: {} }));
+  await expect(post({ id: 16, result: {} })).rejects.toThrow('accepts no answers');
+  await expect(post({ id: 17, error: { code: -32_601, message: 'x' } })).rejects.toThrow('accepts no answers');
+  expect(answers).toBe(first.length);
+  void post({ id: 18, method: 'tools/call' });
+  expect(answers).toBe(first.length + 1);
+});
+
+test('a stream that ends at once is opened again after an interval, whatever the server wants', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  let opened = 0;
+  const answers = new HttpAnswers(1_000, async () => {
+    opened++;
+    return new Response('retry: 0\n\n', { headers: { 'content-type': 'text/event-stream' } });
+  });
+  const stream = () => answers.fetch('http://127.0.0.1:1/', { method: 'GET' });
+  await stream();
+  const second = stream();
+  const third = stream();
+  await vi.advanceTimersByTimeAsync(MCP_BOUNDS.streamIntervalMs - 1);
+  expect(opened).toBe(1);
+  await vi.advanceTimersByTimeAsync(1);
+  await second;
+  expect(opened).toBe(2);
+  await vi.advanceTimersByTimeAsync(MCP_BOUNDS.streamIntervalMs);
+  await third;
+  expect(opened).toBe(3);
+});
+
+test('the servers of a session share the bytes of their lists', async () => {
+  const url = await byHand({
+    list({ reply }) {
+      reply({ result: { tools: [{ ...VANISH.tools[0], description: 'x'.repeat(9 * 1024 * 1024) }] } });
+    },
+  });
+  const { message } = (await tryOpen({ one: { url }, other: { url } })) as { message: string };
+  expect(message).toContain('the MCP server one could not be started: its list of tools has more than 8388608 bytes');
 });
 
 describe('a body without end', () => {

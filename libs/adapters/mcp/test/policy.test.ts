@@ -47,6 +47,23 @@ test('a server that is not listed is asked by the guarded fetch alone', async ()
   expect(asked.length).toBe(before);
 });
 
+test('a session has at most 64 servers', async () => {
+  const policy: HostPolicyInput = { mcp_servers: 'http' };
+  let asked = 0;
+  const publicFetch: typeof fetch = async () => {
+    asked++;
+    throw new TypeError('fetch failed', { cause: new Error('not on the public network') });
+  };
+  const servers = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`s${at}`, { url: `https://s${at}.example.org/mcp` }]));
+  expect(await opened(servers(65), policy, publicFetch)).toEqual({
+    code: 'mcp_server_failed',
+    message: 'mcp_servers: the persona and the start have 65 servers; the limit is 64',
+  });
+  expect(asked).toBe(0);
+  expect((await opened(servers(64), policy, publicFetch))?.message).toContain('the MCP server s63');
+});
+
 test('a password in an address is not quoted', async () => {
   const server = { sea: { url: 'https://user:hunter2@sea.example.org/mcp' } };
   const failure = await createMcpTools({ env }).open(

@@ -78,20 +78,19 @@ function duplicateIn(toolsets: readonly Toolset[]): Failure | undefined {
 
 function combined(toolsets: readonly Toolset[]): Toolset {
   // Looked up each time, because the list of a toolset may change while it is open.
+  const replacementFor = (name: string) => toolsets.find(({ replaces }) => replaces?.includes(name));
   const ownerOf = (name: string) =>
-    toolsets.find(({ replaces }) => replaces?.includes(name)) ??
-    toolsets.find(({ tools }) => tools.some((tool) => tool.name === name));
+    replacementFor(name) ?? toolsets.find(({ tools }) => tools.some((tool) => tool.name === name));
   return {
+    // In linear time: an MCP server may list thousands of tools.
     get tools(): readonly ToolDefinition[] {
-      const seen = new Set<string>();
-      return toolsets
-        .flatMap(({ tools }) => tools)
-        .map((tool) => ownerOf(tool.name)?.tools.find(({ name }) => name === tool.name) ?? tool)
-        .filter(({ name }) => {
-          const isFirst = !seen.has(name);
-          seen.add(name);
-          return isFirst;
-        });
+      const byName = new Map<string, ToolDefinition>();
+      for (const tool of toolsets.flatMap(({ tools }) => tools)) {
+        const { name } = tool;
+        if (byName.has(name)) continue;
+        byName.set(name, replacementFor(name)?.tools.find((other) => other.name === name) ?? tool);
+      }
+      return [...byName.values()];
     },
     async call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
       const owner = ownerOf(call.tool);

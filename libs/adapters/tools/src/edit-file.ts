@@ -63,6 +63,9 @@ async function edit(
       { matches },
     );
   }
+  // Computed first: a short text with many occurrences could become one that does not fit in memory.
+  const size = Buffer.byteLength(text) + matches * (Buffer.byteLength(newText) - Buffer.byteLength(oldText));
+  if (size > TOOL_BOUNDS.writeMaxBytes) throw tooLarge(file.path, size);
   const edited = Buffer.from(text.split(oldText).join(newText), 'utf8');
   if (edited.length > TOOL_BOUNDS.writeMaxBytes) throw tooLarge(file.path, edited.length);
 

@@ -126,7 +126,10 @@ function get(url: URL, { privateAddresses }: FetchUrlOptions, signal: AbortSigna
       ...(privateAddresses === true ? {} : { lookup: publicLookup }),
     });
     request.once('response', resolve);
-    request.once('error', reject);
+    // Not `once`: a broken connection may report a second error.
+    request.on('error', reject);
+    // After a change of the protocol (HTTP 101) there is neither a response nor an error, and the signal has no effect.
+    request.once('close', () => reject(new Error('the server closed the connection without a response')));
     request.end();
   });
 }

@@ -69,6 +69,8 @@ export async function openVerified(
   mode?: number,
   at: string = real,
 ): Promise<FileHandle> {
+  // Before opening, which may create or empty a file. It is checked again afterwards, because the path may have changed.
+  if (isRefused(real)) throw hostsOwn(relative(root, real) || '.');
   const handle = await openUnfollowed(root, real, flags, mode, at);
   try {
     if (anchoring === 'descriptor') {
@@ -158,6 +160,7 @@ export class OpenFolder {
 
   /** Creates a subfolder, unless the name exists. */
   async makeFolder(name: string): Promise<void> {
+    this.#expectOurs(name);
     await this.#stillHere();
     try {
       await mkdir(this.#at(name));

@@ -42,8 +42,10 @@ export async function runInGroup(command: GroupCommand, signal: AbortSignal): Pr
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  // Before the streams are used: without free file descriptors there are none, and Node reports the error later.
+  const exited = exitOf(child);
   let held = 0;
-  const streams = [child.stdout, child.stderr];
+  const streams = [child.stdout, child.stderr].filter((stream) => stream !== undefined);
   for (const stream of streams) {
     stream.on('data', (chunk: Buffer) => {
       const taken = command.onOutput(chunk);
@@ -55,7 +57,6 @@ export async function runInGroup(command: GroupCommand, signal: AbortSignal): Pr
       });
     });
   }
-  const exited = exitOf(child);
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
 
   const why = await firstOf(exited, command.timeoutMs, signal);

@@ -35,7 +35,11 @@ export function createPublicFetch(privateAddresses = false): typeof globalThis.f
           ...(privateAddresses ? {} : { lookup: publicLookup }),
         });
         request.once('response', resolve);
-        request.once('error', reject);
+        // Not `once`: a broken connection may report a second error.
+        request.on('error', reject);
+        // After a change of the protocol (HTTP 101) there is neither a response nor an error, and the signal has no
+        // effect.
+        request.once('close', () => reject(new Error('the server closed the connection without a response')));
         request.end(sent ?? undefined);
       });
       return responseOf(message);
@@ -49,13 +53,20 @@ function failed(why: string): TypeError {
   return new TypeError('fetch failed', { cause: new Error(why) });
 }
 
+/** @throws what `Response` throws, such as for the status 999. */
 function responseOf(message: IncomingMessage): Response {
   const { statusCode: status = 502, statusMessage: statusText = '' } = message;
-  const headers = new Headers();
-  for (const [name, values = []] of Object.entries(message.headersDistinct))
-    for (const value of values) headers.append(name, value);
-  if (!WITHOUT_BODY.has(status))
-    return new Response(Readable.toWeb(message) as ReadableStream<Uint8Array>, { status, statusText, headers });
-  message.resume();
-  return new Response(null, { status, statusText, headers });
+  try {
+    const headers = new Headers();
+    for (const [name, values = []] of Object.entries(message.headersDistinct))
+      for (const value of values) headers.append(name, value);
+    if (!WITHOUT_BODY.has(status))
+      return new Response(Readable.toWeb(message) as ReadableStream<Uint8Array>, { status, statusText, headers });
+    message.resume();
+    return new Response(null, { status, statusText, headers });
+  } catch (error) {
+    // The server could keep the connection of an unread response open.
+    message.destroy();
+    throw error;
+  }
 }

@@ -15,6 +15,7 @@ import { type HostRules, isRefused, OPEN_RULES } from '@coxswain/protocol';
 import {
   type Anchoring,
   type Confines,
+  hostsOwn,
   isInside,
   OpenFolder,
   openVerified,
@@ -175,6 +176,7 @@ export class RootFolder {
       const real = await this.#realpathOrNull(path, candidate);
       if (real !== null) {
         if (!isInside(this.path, real)) throw outsideRoot(path, 'leads out of the root through a symbolic link');
+        if (this.#confines.isRefused(resolve(real, ...missing))) throw hostsOwn(path);
         return { existing: real, missing };
       }
       if (await exists(candidate)) throw outsideRoot(path, 'goes through a broken symbolic link');

@@ -1,8 +1,11 @@
 /** A command runner: who may use it, what it refuses, and what becomes of commands when it or its host goes away. */
+
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { rename, stat, writeFile } from 'node:fs/promises';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createBuiltInTools, startCommandRunner, TOOL_BOUNDS } from '../src/mod.ts';
 import { runInGroup } from '../src/process-group.ts';
@@ -171,3 +174,13 @@ test('no output is read while the reader holds it', async () => {
   expect(heldMax).toBeLessThanOrEqual(2);
   expect(total).toBe(2_000_000);
 });
+
+test.skipIf(process.platform === 'win32')(
+  'a command that finds no free file descriptor fails, and its process continues',
+  async () => {
+    const script = join(import.meta.dirname, 'without-descriptors.ts');
+    const node = [process.execPath, '--conditions=coxswain-source', '--import', 'tsx', script];
+    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', 'ulimit -n 128; exec "$0" "$@"', ...node]);
+    expect(stdout).toMatch(/^exit 7\nspawn .*EMFILE\nexit 7$/);
+  },
+);

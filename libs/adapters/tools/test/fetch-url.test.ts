@@ -1,6 +1,6 @@
 /** fetch_url against a real server on this machine. */
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createRawServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { isPublicAddress, publicLookup } from '../src/reachable-address.ts';
 import { builtIns, codeOf, textOf } from './session-tools.ts';
@@ -71,6 +71,19 @@ test('a server that never answers is given up', async () => {
   const outcome = await call('fetch_url', { url: origin });
   expect([outcome.status, codeOf(outcome)]).toEqual(['error', 'tool_failed']);
   expect(textOf(outcome)).toContain('within 200 ms');
+});
+
+test('a server that changes the protocol ends the fetch', async () => {
+  const raw = createRawServer((socket) => {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+    socket.on('error', () => {}).resume();
+  });
+  await new Promise<void>((resolve) => raw.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void raw.close());
+  const { call } = await builtIns(near);
+  const outcome = await call('fetch_url', { url: `http://127.0.0.1:${(raw.address() as AddressInfo).port}` });
+  expect([outcome.status, codeOf(outcome)]).toEqual(['error', 'tool_failed']);
+  expect(textOf(outcome)).toContain('without a response');
 });
 
 test('a fetch that is cancelled stops', async () => {
@@ -147,6 +160,11 @@ describe('addresses that are not public', () => {
   test.each(['1.1.1.1', '93.184.216.34', '2606:4700::1111', '2001:4860:4860::8888'])('%s is public', (address) => {
     expect(isPublicAddress(address)).toBe(true);
   });
+
+  test.each(['168.63.129.16', '::ffff:168.63.129.16', '::ffff:a83f:8110', '64:ff9b::a83f:8110'])(
+    'the service of Azure’s machines at %s is not public',
+    (address) => expect(isPublicAddress(address)).toBe(false),
+  );
 
   test('the lookup answers in both of its forms', async () => {
     const found = await new Promise((resolve) => {

@@ -314,6 +314,14 @@ describe('edit_file', () => {
     expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe(' a a');
   });
 
+  test('of many occurrences computes the size before it makes the text', async () => {
+    const { root, call } = await builtIns();
+    await writeFile(join(root, 'a.txt'), 'a'.repeat(8_000_000));
+    // More characters than a string may have.
+    const edit = { path: 'a.txt', old_text: 'a', new_text: 'x'.repeat(100), replace_all: true };
+    expect(textOf(await call('edit_file', edit))).toContain('a.txt: 800000000 bytes are too many');
+  });
+
   test('says when only the line ends differ', async () => {
     const { root, call } = await builtIns();
     await writeFile(join(root, 'a.txt'), 'one\r\ntwo\r\n');

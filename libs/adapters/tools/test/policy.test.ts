@@ -1,12 +1,14 @@
 /** What a policy keeps from the built-in tools: files of the host, other roots, commands, and the private network. */
 import { once } from 'node:events';
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createRawServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { type HostRules, OPEN_RULES, SYSTEM_PATHS, sessionRef } from '@coxswain/protocol';
+import { type HostRules, type JsonObject, OPEN_RULES, SYSTEM_PATHS, sessionRef } from '@coxswain/protocol';
 import { expect, onTestFinished, test } from 'vitest';
 import { createBuiltInTools, createPublicFetch } from '../src/mod.ts';
+import { OpenFolder, SYSTEM_ANCHORING } from '../src/open-folder.ts';
 import { codeOf, freshGround, openTools, textOf } from './session-tools.ts';
 
 const open = (root: string, rules: Partial<HostRules> = {}) => {
@@ -45,6 +47,32 @@ test('files of the host are refused below a root that contains them, and its oth
   expect(textOf(found)).toContain('free.txt');
   expect(textOf(found)).not.toMatch(/token-of|seed-of/);
   expect(textOf(await tools.call('read_file', { path: 'state/demo/story.txt' }))).toContain('story');
+  expect(await readFile(join(root, 'host.nk'), 'utf8')).toBe('seed-of-the-host');
+});
+
+test('files of the host are neither created nor emptied nor found', async () => {
+  const { root } = await freshGround();
+  await writeFile(join(root, 'host.nk'), 'seed-of-the-host');
+  const refused = ['host.nk', 'policy.yaml', 'trusted'].map((name) => ({ path: join(root, name) }));
+  const toolset = await open(root, { refused });
+  if ('code' in toolset) throw new Error(toolset.message);
+  const call = (tool: string, args: JsonObject) => {
+    const identity = { ref: sessionRef('s1'), idempotencyKey: 'k', callId: 'c', epoch: 1 };
+    return toolset.call({ ...identity, tool, args, onProgress() {}, onFeedback() {} }, new AbortController().signal);
+  };
+  for (const path of ['policy.yaml', 'trusted/answer.json', 'trusted/a/b']) {
+    expect(codeOf(await call('append_file', { path, content: 'x' })), path).toBe('outside_root');
+    expect(codeOf(await call('write_file', { path, content: 'x' })), path).toBe('outside_root');
+  }
+  for (const path of ['host.nk', 'policy.yaml'])
+    expect(codeOf(await call('notify_file_edited', { path })), path).toBe('outside_root');
+  const confines = { root, isRefused: (real: string) => refused.some(({ path }) => path === real) };
+  const folder = await OpenFolder.open(confines, root, SYSTEM_ANCHORING);
+  onTestFinished(() => folder.close());
+  await expect(folder.openFile('host.nk', constants.O_WRONLY | constants.O_TRUNC)).rejects.toThrow(
+    'belongs to the host',
+  );
+  expect(await readdir(root)).toEqual(['host.nk']);
   expect(await readFile(join(root, 'host.nk'), 'utf8')).toBe('seed-of-the-host');
 });
 
@@ -91,4 +119,24 @@ test('the guarded fetch asks no address of this machine, and follows no redirect
   const answer = await open(url, { method: 'POST', body: 'x' });
   expect([answer.status, answer.headers.get('x-method'), await answer.text()]).toEqual([200, 'POST', 'hello']);
   expect((await open(`${url}/moved`)).status).toBe(307);
+});
+
+test.each([
+  ['changes the protocol', 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'],
+  ['answers with an unknown status', 'HTTP/1.1 999 x\r\nContent-Length: 5\r\n\r\n'],
+])('a server that %s fails the request, and its connection is closed', async (_name, answer) => {
+  const server = createRawServer((socket) =>
+    socket
+      .on('error', () => {})
+      .resume()
+      .write(answer),
+  );
+  const connected = once(server, 'connection');
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const open = createPublicFetch(true);
+  await expect(open(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)).rejects.toBeInstanceOf(TypeError);
+  const [socket] = (await connected) as [Socket];
+  if (!socket.closed) await once(socket, 'close');
 });

@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, extname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { readRegularFile } from '@coxswain/ports/regular-file';
+import { readRegularFile, UnreadableFileError } from '@coxswain/ports/regular-file';
 import type { BuildFailure, Loader, Plugin } from 'esbuild';
 import { runAs } from './unhandled-failures.ts';
 
@@ -30,12 +30,18 @@ export class HookModuleError extends Error {
 /** The name of the bundle in messages, next to its module. */
 const BUNDLE = 'coxswain.bundle.mjs';
 
-/**
- * Maximum size of one module. Modules are read before a person has decided whether their folder is trusted. esbuild reads
- * package.json, tsconfig.json and what that extends by itself, without a limit. An empty `tsconfigRaw` would avoid a part
- * of this, and would break path aliases, JSX and decorators of modules.
- */
+/** Maximum size of one module. Modules are read before a person has decided whether their folder is trusted. */
 const MODULE_MAX_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Files that esbuild reads by itself, without a limit. Those around a module are checked before. Those that they extend
+ * or lead to are limited in time only: an empty `tsconfigRaw` would break path aliases, JSX and decorators of modules.
+ */
+const CONFIG_FILES = ['package.json', 'tsconfig.json', 'jsconfig.json'];
+const CONFIG_MAX_BYTES = 1024 * 1024;
+
+/** The time limit for bundling. esbuild cannot be interrupted while it reads, so its process is ended. */
+const BUNDLED_WITHIN_MS = 10_000;
 
 /** The time limit for the module's own top-level code. */
 const LOADED_WITHIN_MS = 30_000;
@@ -85,16 +91,19 @@ export interface ModuleBundle {
 /**
  * Bundles a module with its own files: relative imports, and other imports that resolve to its own package or to
  * TypeScript.
+ * @param withinMs the time limit in milliseconds. After it, all other bundling of this process fails as well.
  * @throws HookModuleError
  */
-export async function bundleModule(path: string): Promise<ModuleBundle> {
+export async function bundleModule(path: string, withinMs: number = BUNDLED_WITHIN_MS): Promise<ModuleBundle> {
   const entry = resolve(path);
   const digests = new Map<string, string>();
   const packages = new Set<string>();
   // Imported on demand, because esbuild starts a program of its own.
-  const { build } = await import('esbuild');
+  const { build, stop } = await import('esbuild');
+  const giveUp = new AbortController();
   try {
-    const { outputFiles, metafile } = await build({
+    await checkConfigFiles(dirname(entry));
+    const building = build({
       entryPoints: [entry],
       absWorkingDir: dirname(entry),
       bundle: true,
@@ -109,6 +118,15 @@ export async function bundleModule(path: string): Promise<ModuleBundle> {
       logLevel: 'silent',
       plugins: [externalizePackages(await packageRoot(entry), packages), keepImportMetaUrl(digests)],
     });
+    const late = sleep(withinMs, null, { signal: giveUp.signal }).catch(() => null);
+    const built = await Promise.race([building, late]);
+    if (built === null) {
+      await stop();
+      throw new Error(
+        `it was not bundled within ${withinMs} ms; a package.json, or a file that tsconfig.json extends, may be no regular file`,
+      );
+    }
+    const { outputFiles, metafile } = built;
     const inputs = Object.entries(metafile.inputs);
     const files = inputs.map(([name]) => resolve(dirname(entry), name)).filter((name) => !name.includes('coxswain:'));
     const usesRequire = inputs.some(([, { format }]) => format === 'cjs');
@@ -131,7 +149,21 @@ export async function bundleModule(path: string): Promise<ModuleBundle> {
     const at = first.location ? `${resolve(dirname(entry), first.location.file)}:${first.location.line}` : entry;
     const why = first.location === null ? await noFile(entry) : null;
     throw new HookModuleError(`${at}: ${why ?? first.text}`, { cause: error });
+  } finally {
+    giveUp.abort();
   }
+}
+
+/** Checks the configuration files of a folder and of the folders above it. @throws UnreadableFileError */
+async function checkConfigFiles(folder: string): Promise<void> {
+  for (const name of CONFIG_FILES) {
+    await readRegularFile(join(folder, name), CONFIG_MAX_BYTES).catch((error: unknown) => {
+      if (!(error instanceof UnreadableFileError)) throw error;
+      if (error.reason === 'not_regular' || error.reason === 'too_large')
+        throw new UnreadableFileError(error.reason, `the ${name} in ${folder} ${error.message}`);
+    });
+  }
+  if (dirname(folder) !== folder) await checkConfigFiles(dirname(folder));
 }
 
 /** The reason why the path has no loadable file; null if there is a file. */
