@@ -1,6 +1,7 @@
-/** Every measured figure of the FAQ is in the dated table of benchmark results. */
-import { readFileSync } from 'node:fs';
+/** Every measured figure of the FAQ is in the dated table of benchmark results, and counts on pages are those of the code. */
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { median } from '../bench/figures.ts';
 import { REPOSITORY } from '../e2e/kit/child.ts';
@@ -45,4 +46,18 @@ function expectMeasured(figures: readonly string[]): void {
 test('a median of an even number lies halfway between the two in the middle', () => {
   expect(median([4, 1, 3])).toBe(3);
   expect(median([723, 786, 995, 997])).toBe(890.5);
+});
+
+test('the outputs of cox admin streams and cox doctor have the number of streams', () => {
+  const pages = readdirSync(join(REPOSITORY, 'docs/operations')).map((page) => read(`operations/${page}`));
+  const counts = pages.flatMap(
+    (page) => page.match(/\d+ streams (?:and buckets exist|with free space)|of \d+ streams checked/g) ?? [],
+  );
+  const all = JOURNAL_STREAMS.length + Object.keys(STREAMS).length;
+  expect([...new Set(counts)].sort()).toEqual([
+    `${all} streams and buckets exist`,
+    `${all} streams with free space`,
+    // Not the bucket of heartbeats.
+    `of ${all - 1} streams checked`,
+  ]);
 });

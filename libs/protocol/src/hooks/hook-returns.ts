@@ -87,7 +87,7 @@ export const HOOK_RETURNS = {
   },
   job: {
     written: '`{job: receipt}`',
-    means: 'the work goes on elsewhere; its end is reported as feedback',
+    means: 'the work continues elsewhere; its end is reported as feedback',
     points: ADVISORY,
   },
 } as const satisfies Readonly<Record<string, ReturnRow>>;
