@@ -26,7 +26,6 @@ import {
   returned,
   running,
   steered,
-  tookOver,
   toolsClosed,
 } from './moves.ts';
 
