@@ -439,7 +439,10 @@ class Host implements SessionHost, PartitionedSessions {
     this.#retries.set(key, failures);
     const delayMs = delayAfter(failures, CLAIM_BACK_OFF);
     await this.#ports.clock.sleep(delayMs, this.#state.ended);
-    if (this.#state.isLeaving || !this.#partitions.isAssigned(ref)) return;
+    if (this.#state.isLeaving) return;
+    if (!this.#partitions.isAssigned(ref)) return void this.#retries.delete(key);
+    // The partition has moved and come back. A claim now would stop the calls that the other host lets end.
+    if (this.#partitions.isKeptByOther(ref)) return;
     if (!isOthers) return void this.#runner(ref).wake();
     // If the notes cannot be read, the owner stays unknown.
     const isKnown = await this.#partitions.lookAt(ref, delayMs === CLAIM_BACK_OFF.maxMs).catch(() => false);
