@@ -51,7 +51,7 @@ import { IndexWrites } from './index-writes.ts';
 import { Leftovers } from './leftovers.ts';
 import { LoadLimit } from './load-limit.ts';
 import type { PartitionedSessions } from './partitioned-sessions.ts';
-import { rejectUnroutable } from './reject-unroutable.ts';
+import { createUnroutableHandler } from './reject-unroutable.ts';
 import { SessionNotes } from './session-notes.ts';
 
 /**
@@ -120,7 +120,7 @@ class Host implements SessionHost, PartitionedSessions {
       ports,
       this,
       this.#state,
-      (command) => rejectUnroutable(ports, command),
+      createUnroutableHandler(ports),
       () => peerName(this.id, ++this.#names),
       options,
     );
