@@ -211,6 +211,21 @@ test('a command without a session is answered with the sender’s verb', async (
   });
 });
 
+test('a flood of commands without a session does not fill the log: each is answered, and few are warned of', async () => {
+  const bed = testBed();
+  await bed.host();
+  const before = bed.receipts.length;
+  for (let i = 0; i < 100; i++)
+    bed.bus.publish(`cox.default.session.a b${i}.steer`, Buffer.from('x'), { [HEADERS.receiptTo]: INBOX });
+  // Another tenant has a rate of its own.
+  bed.bus.publish('cox.other.session.a b.steer', Buffer.from('x'));
+  await bed.time.settle();
+  expect(bed.receipts.length - before).toBe(100);
+  const warned = bed.log.filter(({ level, message }) => level === 'warn' && message.includes('invalid subject'));
+  expect(warned.filter(({ fields }) => JSON.stringify(fields).includes('cox.default.'))).toHaveLength(8);
+  expect(warned.filter(({ fields }) => JSON.stringify(fields).includes('cox.other.'))).toHaveLength(1);
+});
+
 test('if header and body have different ids, the body’s id applies', async () => {
   const bed = testBed();
   await bed.host();

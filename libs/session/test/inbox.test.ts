@@ -341,6 +341,21 @@ test.each(['catch-up', 'read of notified commands', 'command'])(
   },
 );
 
+test('RUNNER-8: while a command cannot be judged, its repeated deliveries are kept as one, the newest that can be acknowledged', async () => {
+  const bed = testBed();
+  const command = { ref: refOf(), verb: 'steer', payload: Buffer.from('go on'), seq: 1, storedAtMs: 0 };
+  const reader = new InboxReader({ ...bed.bus.createInbox(), read: async () => [command] }, refOf(), QUIET);
+  const acks: string[] = [];
+  for (const delivery of ['first', 'second', 'third']) {
+    reader.notify({ ref: refOf(), seq: 1, ack: () => acks.push(delivery) });
+    // Another host has passed it on.
+    reader.notify({ ref: refOf(), seq: 1 });
+    await reader.read(undefined, async () => false);
+  }
+  await reader.read(undefined, async () => true);
+  expect(acks).toEqual(['third']);
+});
+
 test('an unavailable inbox is read at the next delivery', async () => {
   const bed = testBed();
   const inner = bed.bus.createInbox();

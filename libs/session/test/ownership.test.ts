@@ -2,7 +2,7 @@
  * Several hosts on one bus: owners of sessions, and transfers between hosts. RUNNER-10.
  */
 import type { CommandInbox, CommandNotification, HostChannel } from '@coxswain/ports';
-import { HEADERS, HOST_LIVENESS, PARTITIONS, partitionOf, Quotas } from '@coxswain/protocol';
+import { decodeRecord, HEADERS, HOST_LIVENESS, PARTITIONS, partitionOf, Quotas } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { assignPartitions } from '../src/hosting/assign-partitions.ts';
 import type { HostOptions, SessionHost } from '../src/mod.ts';
@@ -289,6 +289,31 @@ test('a host that joins slowly claims no session before it has its lease, and co
   expect(next).toContain((await joining).id);
   expect((await bed.lines(session)).at(-1)).toBe('agent_end end_turn');
   await stopped;
+});
+
+test('a host whose partition came back retries no session that another host still lets end its calls', async () => {
+  const { bed, first, join, moving } = await crew(undefined, {
+    commitBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 },
+  });
+  bed.tools = { slow: { run: taking(8_000) } };
+  bed.models.answers = Array.from({ length: 8 }, () => say('not stored', { delayMs: 10 }));
+  await bed.start({}, { session: moving });
+  // Its next retry follows eight seconds after the last one.
+  bed.journal.always = async (append, { bytes }) =>
+    decodeRecord(bytes).attempt.startsWith(first.id) ? { status: 'ambiguous', cause: 'no answer' } : append();
+  await bed.time.advance(8_000);
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  const second = await join();
+  await bed.time.advance(3_000);
+  expect(bed.toolSource.runs).toHaveLength(1);
+  const stopped = second.stop();
+  bed.journal.always = 'none';
+  await bed.time.advance(10_000);
+  await stopped;
+  const lines = await bed.lines(moving);
+  expect(lines).toContain('call_ended c1 ok');
+  expect(lines.at(-1)).toBe('agent_end end_turn');
+  expect(bed.toolSource.runs).toHaveLength(1);
 });
 
 test('a host that stops without contact to its peers waits for nothing', async () => {

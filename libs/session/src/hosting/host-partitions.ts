@@ -158,6 +158,14 @@ export class HostPartitions {
   }
 
   /**
+   * Whether another live host still works on a session of this host's partitions, as far as this host knows. It claims the
+   * session once the other has left it.
+   */
+  isKeptByOther(ref: SessionRef): boolean {
+    return this.#elsewhere.has(sessionKey(ref));
+  }
+
+  /**
    * Joins the hosts. Resolves when the host receives commands and has queued the claims of the sessions that it has found.
    * @returns the number of these claims.
    */

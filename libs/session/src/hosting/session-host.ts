@@ -51,7 +51,7 @@ import { IndexWrites } from './index-writes.ts';
 import { Leftovers } from './leftovers.ts';
 import { LoadLimit } from './load-limit.ts';
 import type { PartitionedSessions } from './partitioned-sessions.ts';
-import { rejectUnroutable } from './reject-unroutable.ts';
+import { createUnroutableHandler } from './reject-unroutable.ts';
 import { SessionNotes } from './session-notes.ts';
 
 /**
@@ -120,7 +120,7 @@ class Host implements SessionHost, PartitionedSessions {
       ports,
       this,
       this.#state,
-      (command) => rejectUnroutable(ports, command),
+      createUnroutableHandler(ports),
       () => peerName(this.id, ++this.#names),
       options,
     );
@@ -439,7 +439,10 @@ class Host implements SessionHost, PartitionedSessions {
     this.#retries.set(key, failures);
     const delayMs = delayAfter(failures, CLAIM_BACK_OFF);
     await this.#ports.clock.sleep(delayMs, this.#state.ended);
-    if (this.#state.isLeaving || !this.#partitions.isAssigned(ref)) return;
+    if (this.#state.isLeaving) return;
+    if (!this.#partitions.isAssigned(ref)) return void this.#retries.delete(key);
+    // The partition has moved and come back. A claim now would stop the calls that the other host lets end.
+    if (this.#partitions.isKeptByOther(ref)) return;
     if (!isOthers) return void this.#runner(ref).wake();
     // If the notes cannot be read, the owner stays unknown.
     const isKnown = await this.#partitions.lookAt(ref, delayMs === CLAIM_BACK_OFF.maxMs).catch(() => false);

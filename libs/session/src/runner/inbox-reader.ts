@@ -14,7 +14,8 @@ export class InboxReader {
   readonly #inbox: CommandInbox;
   readonly #ref: SessionRef;
   readonly #log: Log;
-  #notifications: RunnerNotification[] = [];
+  /** By place in the command stream: the store repeats each delivery every few seconds until it is acknowledged. */
+  readonly #notifications = new Map<number, RunnerNotification>();
   /** This reader took the commands up to here. So a command without a record, such as a repetition, is not taken twice. */
   #takenSeq = 0;
   #catchesUp = false;
@@ -27,7 +28,9 @@ export class InboxReader {
 
   /** A command or a due timer has arrived. */
   notify(notification: RunnerNotification): void {
-    this.#notifications.push(notification);
+    const known = this.#notifications.get(notification.seq);
+    // Another host may have passed on what this host has received, too. Only with `ack` the delivery ends here.
+    if (notification.ack || !known?.ack) this.#notifications.set(notification.seq, notification);
   }
 
   /**
@@ -71,7 +74,7 @@ export class InboxReader {
       try {
         isTaken = await take(command, { stream, created, seq: command.seq });
       } finally {
-        if (!isTaken) this.#notifications.push(...notifications);
+        if (!isTaken) this.#restore(notifications);
       }
       if (!isTaken) return [];
       this.#takenSeq = command.seq;
@@ -88,15 +91,15 @@ export class InboxReader {
    * @throws what `areSpent` throws.
    */
   async dropSpentTimers(areSpent: (timers: readonly StoredCommand[]) => Promise<boolean>): Promise<boolean> {
-    const notified = new Set(this.#notifications);
-    if (notified.size === 0 || [...notified].some(({ isTimer }) => !isTimer)) return false;
-    const seqs = [...notified].map(({ seq }) => seq);
+    const notified = [...this.#notifications.values()];
+    if (notified.length === 0 || notified.some(({ isTimer }) => !isTimer)) return false;
+    const seqs = notified.map(({ seq }) => seq);
     const timers = await this.#readUpTo(Math.max(...seqs), Math.min(...seqs) - 1);
     if (timers === null || timers.some(({ isTimer }) => !isTimer)) return false;
     if (timers.length > 0 && !(await areSpent(timers))) return false;
-    this.#notifications = this.#notifications.filter((notification) => !notified.has(notification));
+    for (const one of notified) if (this.#notifications.get(one.seq) === one) this.#notifications.delete(one.seq);
     this.#acknowledge(notified, timers, 0);
-    return this.#notifications.length === 0;
+    return this.#notifications.size === 0;
   }
 
   /**
@@ -144,9 +147,15 @@ export class InboxReader {
   }
 
   #takeNotifications(): readonly RunnerNotification[] {
-    const notifications = this.#notifications;
-    this.#notifications = [];
+    const notifications = [...this.#notifications.values()];
+    this.#notifications.clear();
     return notifications;
+  }
+
+  /** Keeps notifications for a later read, unless their deliveries were repeated meanwhile. */
+  #restore(notifications: readonly RunnerNotification[]): void {
+    const newer = this.#takeNotifications();
+    for (const notification of [...notifications, ...newer]) this.notify(notification);
   }
 
   /**
