@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest';
 import { BOUNDS, OutputSchema } from '../src/mod.ts';
 import { checkOutput, unusableOutputSchema } from '../src/personas/check-output.ts';
-import { outputSchemaProblem } from '../src/personas/output-schema.ts';
+import { OutputCheck, outputSchemaProblem } from '../src/personas/output-schema.ts';
 
 const INVOICE = {
   type: 'object',
@@ -84,6 +84,15 @@ describe('the JSON of an answer', () => {
   test('may be any value that the schema accepts', () => {
     expect(checkOutput({ type: 'array' }, '[1]')).toEqual({ value: [1] });
     expect(checkOutput({ type: ['string', 'null'] }, 'null')).toEqual({ value: null });
+  });
+
+  test('is recordable: an answer that a record cannot contain is a problem', () => {
+    const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+    for (const depth of [BOUNDS.jsonDepthMax, BOUNDS.jsonDepthMax + 1]) {
+      const check = checkOutput({}, nested(depth));
+      expect('value' in check).toBe(depth === BOUNDS.jsonDepthMax);
+      expect(OutputCheck.safeParse(check).success).toBe(true);
+    }
   });
 
   test.each([

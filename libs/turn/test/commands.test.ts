@@ -202,12 +202,16 @@ describe('an unreadable command', () => {
   });
 });
 
+const uuid = (i: number) => `0190${i.toString(16).padStart(4, '0')}-0000-7000-8000-000000000000`;
+/** A time after that of every `uuid`. */
+const AFTER_UUIDS_MS = 0x0191_0000_0000;
+
 // Thousands of steps: the actor alone, without the checks of `given`.
 describe('bounds', () => {
-  function hosted() {
+  function hosted(atMs = 0) {
     const actor = new SessionActor('s1');
     let n = 0;
-    const put = (input: Input) => actor.step(input, ++n, 0).events.map(journalLine);
+    const put = (input: Input) => actor.step(input, ++n, atMs).events.map(journalLine);
     put(started());
     return { actor, put };
   }
@@ -246,12 +250,11 @@ describe('bounds', () => {
   });
 
   test('the newest ids are remembered; a UUIDv7 older than those is command_too_old', () => {
-    const { actor, put } = hosted();
-    const uuid = (i: number) => `0190${i.toString(16).padStart(4, '0')}-0000-7000-8000-000000000000`;
+    const { actor, put } = hosted(AFTER_UUIDS_MS);
     for (let i = 10; i < 10 + BOUNDS.commandIdsRemembered; i++) put(callCancelled('z', {}, uuid(i)));
     expect(actor.state.context.command_ids).toHaveLength(BOUNDS.commandIdsRemembered);
     // A forgotten id may be repeated undetected; before that no id is too old.
-    const { put: putYoung } = hosted();
+    const { put: putYoung } = hosted(AFTER_UUIDS_MS);
     expect([...putYoung(steered(uuid(9))), ...putYoung(steered(uuid(5)))]).toEqual([
       `steering_received ${uuid(9)} finish_step`,
       `steering_received ${uuid(5)} finish_step`,
@@ -265,6 +268,16 @@ describe('bounds', () => {
     expect(put(steered(uuid(5_000)))).toEqual([`steering_received ${uuid(5_000)} finish_step`]);
     // Ids without a time cannot be distinguished from new ones.
     expect(put(steered('plain'))).toEqual(['steering_received plain finish_step']);
+  });
+
+  test('a sender whose clock is ahead does not make the ids of all others too old', () => {
+    const { put } = hosted(AFTER_UUIDS_MS);
+    put(callCancelled('z', {}, 'ffffffff-ffff-7fff-8000-000000000000'));
+    for (let i = 10; i < 10 + BOUNDS.commandIdsRemembered - 2; i++) put(callCancelled('z', {}, uuid(i)));
+    // The memory is full, and its first UUIDv7 is the one of the future.
+    expect(put(callCancelled('z', {}, uuid(6_000)))).toEqual(['control_outcome cancel_call not_found z']);
+    expect(put(cancelled(uuid(6_001)))[0]).toBe('control_outcome cancel cancelled');
+    expect(put(steered(uuid(9)))).toEqual([`command_rejected command_too_old ${uuid(9)}`]);
   });
 });
 

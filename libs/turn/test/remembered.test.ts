@@ -206,6 +206,9 @@ describe('a persona', () => {
     given(remembered('persona'), takenOver())
       .when(asked(ask('b')))
       .thenIncludes('approval_requested b');
+    given(running({ remembered: [rule()] }), takenOver())
+      .when(asked(ask('b')))
+      .thenIncludes('approval_requested b');
     given(remembered('session'), takenOver())
       .when(asked(ask('b')))
       .thenIncludes('call_started b');
@@ -227,6 +230,14 @@ describe('a revocation of a remembered rule', () => {
       .when(revoked('allow-a'))
       .thenJournal('control_outcome revoke revoked allow-a', 'permission_forgotten allow-a')
       .when(prompted(), provisioned({ remembered: [own] }), asked(ask('b')))
+      .thenIncludes('approval_requested b');
+  });
+
+  // The copied input names the origin, and the rule of the session itself the copy.
+  test('applies in the copied part of a fork as in its origin', () => {
+    const ofOrigin = rule({ id: 'allow-a', session: 's0' });
+    given(remembered('persona'), answered(), toolsClosed, prompted(), provisioned({ remembered: [ofOrigin] }))
+      .when(revoked('allow-a'), asked(ask('b')))
       .thenIncludes('approval_requested b');
   });
 

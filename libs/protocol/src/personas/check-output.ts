@@ -106,9 +106,11 @@ function countValues(root: Json): number | null {
   for (let place = open.pop(); place; place = open.pop()) {
     const { value, depth } = place;
     count += 1;
-    if (count > BOUNDS.outputValuesMax || depth > BOUNDS.jsonDepthMax) return null;
-    if (typeof value === 'object' && value !== null)
-      for (const member of Object.values(value)) open.push({ value: member, depth: depth + 1 });
+    if (count > BOUNDS.outputValuesMax) return null;
+    if (typeof value !== 'object' || value === null) continue;
+    // As `Json` counts: a record with a deeper value could not be read.
+    if (depth >= BOUNDS.jsonDepthMax) return null;
+    for (const member of Object.values(value)) open.push({ value: member, depth: depth + 1 });
   }
   return count;
 }

@@ -104,9 +104,10 @@ export const OF_MEMORY: BoundRows = {
     const uuid = (i: number) => `0190${i.toString(16).padStart(4, '0')}-0000-7000-8000-000000000000`;
     const actor = new SessionActor('s1');
     let n = 0;
-    actor.step(started(), ++n, 0);
-    for (let i = 0; i < size; i++) actor.step(callCancelled('nobody', {}, uuid(i)), ++n, 0);
-    const { decision, events } = actor.step(callCancelled('nobody', {}, uuid(0)), ++n, 0);
+    const afterMs = 0x0191_0000_0000;
+    actor.step(started(), ++n, afterMs);
+    for (let i = 0; i < size; i++) actor.step(callCancelled('nobody', {}, uuid(i)), ++n, afterMs);
+    const { decision, events } = actor.step(callCancelled('nobody', {}, uuid(0)), ++n, afterMs);
     return decision.kind === 'ignored' ? 'ok' : codeIn(events);
   }),
   editedPathsPerTurnMax: most('1 left out', (size) => {

@@ -46,13 +46,23 @@ const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$
 /**
  * Whether a command id is too old: its command may be a repetition, and the memory may have forgotten the id. UUIDv7s
  * sort by time (RFC 9562 5.7). So, once the memory is full, a UUIDv7 is too old if it sorts before the first UUIDv7 in
- * the memory. Ids of other forms are never too old.
+ * the memory. Ids of the future do not count there: the clock of their sender is wrong, and all others would be too old.
+ * Ids of other forms are never too old.
+ * @param atMs the present time, milliseconds since 1970.
  */
-export function isTooOld(context: CommandMemory, commandId: string): boolean {
+export function isTooOld(context: CommandMemory, commandId: string, atMs: number): boolean {
   if (context.command_ids.length < BOUNDS.commandIdsRemembered || !UUID_V7.test(commandId)) return false;
-  const oldest = context.command_ids.find((entry) => UUID_V7.test(entry.slice(0, 36)));
+  const oldest = context.command_ids.find((entry) => {
+    const id = entry.slice(0, 36);
+    return UUID_V7.test(id) && timeOf(id) <= atMs;
+  });
   // Capital letters are a valid spelling, and sort differently.
   return oldest !== undefined && commandId.toLowerCase() < oldest.slice(0, 36).toLowerCase();
+}
+
+/** The time in a UUIDv7, its first 48 bits: milliseconds since 1970. */
+function timeOf(id: string): number {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
 /** The member of the context with the memory of commands. */

@@ -115,7 +115,7 @@ function decideCommand(state: MachineState, input: CommandInput, atMs: number): 
  */
 function decideVerb(state: MachineState, input: CommandInput, atMs: number): Decision {
   const { context } = state;
-  if (isTooOld(context, input.command_id)) {
+  if (isTooOld(context, input.command_id, atMs)) {
     return reject(
       input,
       'command_too_old',

@@ -45,8 +45,14 @@ function rulesIn(context: SessionContext): readonly RememberedRule[] {
   const revokedRules = remembered.filter(({ revoked }) => revoked);
   return [
     ...remembered.filter(({ revoked }) => !revoked),
-    ...persona_rules.filter((rule) => !revokedRules.some((one) => one.id === rule.id && one.session === rule.session)),
+    ...persona_rules.filter((rule) => !revokedRules.some((one) => isSameRule(one, rule))),
   ].filter((rule) => bindingProblem(rule, holder) === null);
+}
+
+// In a copy, a rule of the session names the copy, and the persona's one names the origin. So the sessions are not compared.
+function isSameRule(one: RememberedRule, other: RememberedRule): boolean {
+  const content = ({ id, tool, action, match }: RememberedRule) => canonicalJson([id, tool, action, match] as Json);
+  return one.id === other.id && content(one) === content(other);
 }
 
 // A cache, like `rulings` in calls/ruling.ts: the same rows and lists are evaluated many times.

@@ -132,9 +132,10 @@ export function ownedAfterCopy(
     children: context.children.filter(({ effect_id }) =>
       context.calls.some((row) => row.status === 'running' && row.effect_id === effect_id),
     ),
-    // Rules with the scope of the persona are in the persona's store. In this context they could outlive their
-    // revocation.
+    // Rules with the scope of the persona are in the persona's store, which the next provision reads. In this context they
+    // could outlive their revocation.
     remembered: context.remembered.filter(({ scope }) => scope === 'session'),
+    persona_rules: [],
     // Hooks report the ends of their jobs to the origin.
     jobs: [],
     ...clock,
