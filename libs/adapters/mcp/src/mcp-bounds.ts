@@ -51,4 +51,6 @@ export const MCP_BOUNDS = {
   invalidResultMaxChars: 1_024,
   noticeMaxChars: 2_048,
   progressMaxChars: 1_024,
+  /** Minimum interval between two shown progress reports of a call. Of those in between, the newest is shown. */
+  progressIntervalMs: 100,
 } as const;

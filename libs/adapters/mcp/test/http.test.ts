@@ -51,7 +51,8 @@ describe('server-everything', () => {
       (text) => shown.push(text),
     );
     expect(textOf(outcome)).toContain('Steps: 4');
-    expect(shown).toEqual(['1/4', '2/4', '3/4', '4/4']);
+    // Of quick reports only the newest is shown.
+    expect([shown.at(0), shown.at(-1)]).toEqual(['1/4', '4/4']);
   });
 
   test('is told to cancel nothing that it has answered: neither at the end of a call nor when the tools are closed', async () => {
