@@ -37,6 +37,8 @@ export class HttpAnswers {
   #resumptions = 0;
   /** Answers to requests of the server that it has not accepted yet. */
   #answering = 0;
+  /** Requests without a response, and responses that have not been read to their end. */
+  #open = 0;
   #nextStreamAtMs = 0;
 
   constructor(graceMs: number, fetchWith: Fetch = globalThis.fetch) {
@@ -61,14 +63,30 @@ export class HttpAnswers {
     const key = callKeyIn(message);
     const resumes = key === null && new Headers(init?.headers).has('last-event-id');
     if (init?.method === 'GET') await this.#pace();
-    const response = await this.#fetch(url, init);
+    if (this.#open >= MCP_BOUNDS.requestsOpenMax)
+      throw new TypeError('fetch failed', { cause: new Error(`it leaves ${this.#open} requests open`) });
+    this.#open += 1;
+    const ended = () => {
+      this.#open -= 1;
+    };
+    const response = await this.#fetch(url, init).catch((error: unknown) => {
+      ended();
+      throw error;
+    });
     const { body, status, statusText, headers } = response;
-    if (body === null) return response;
-    if (!response.ok) return new Response(beginningOf(body), { status, statusText, headers });
+    if (body === null) {
+      ended();
+      return response;
+    }
+    if (!response.ok) return new Response(bounded(beginningOf(body), false, ended), { status, statusText, headers });
 
     const isStream = isEventStream(headers);
     const onEnd = isStream && key !== null ? this.#opened(key) : isStream && resumes ? this.#resumed() : () => {};
-    return new Response(bounded(body, isStream, onEnd), { status, statusText, headers });
+    const whenRead = () => {
+      ended();
+      onEnd();
+    };
+    return new Response(bounded(body, isStream, whenRead), { status, statusText, headers });
   }
 
   /** The SDK opens an ended stream again after the time that the server chooses, which may be 0. */

@@ -21,6 +21,11 @@ export const MCP_BOUNDS = {
   errorMaxBytes: 64 * 1024,
   /** Concurrent answers to requests of one HTTP server, such as pings. Further requests get none. */
   serverAnswersAtOnceMax: 16,
+  /**
+   * Requests to one HTTP server that it has not answered to the end, with event streams. A batch has at most 64 calls. A
+   * server may answer a request on another stream and leave its connection open.
+   */
+  requestsOpenMax: 128,
   /** Minimum interval between two requests for an event stream of one HTTP server, whatever its `retry` says. */
   streamIntervalMs: 100,
   /** Pages of one list of tools. */
@@ -46,4 +51,6 @@ export const MCP_BOUNDS = {
   invalidResultMaxChars: 1_024,
   noticeMaxChars: 2_048,
   progressMaxChars: 1_024,
+  /** Minimum interval between two shown progress reports of a call. Of those in between, the newest is shown. */
+  progressIntervalMs: 100,
 } as const;

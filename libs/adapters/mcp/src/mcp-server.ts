@@ -15,6 +15,7 @@ import { AnswerLostError, IDEMPOTENCY_META_KEY } from './http-answers.ts';
 import { MCP_BOUNDS } from './mcp-bounds.ts';
 import { outcomeOf } from './mcp-result.ts';
 import { causeOf, isNetworkError, neverConnected } from './network-error.ts';
+import { ProgressRate } from './progress-rate.ts';
 import { cancelled, failed, unavailable } from './tool-outcome.ts';
 
 /** The specification of a server, and its event handlers. */
@@ -95,6 +96,7 @@ export class McpServerTools {
     const connection = await this.#openConnection(signal);
     if (!('client' in connection)) return connection;
     const watch = connection.watch(call.idempotencyKey);
+    const shown = new ProgressRate(call.onProgress);
     try {
       const answer = whileAsked(signal, (own) =>
         connection.client.request(
@@ -107,7 +109,7 @@ export class McpServerTools {
             signal: own,
             timeout: this.#spec.callTimeoutMs,
             resetTimeoutOnProgress: true,
-            onprogress: (progress) => call.onProgress(progressInWords(progress)),
+            onprogress: (progress) => shown.add(progressInWords(progress)),
           },
         ),
       );
@@ -117,6 +119,7 @@ export class McpServerTools {
     } catch (error) {
       return redacted(await this.#outcomeOfError(error, connection, signal), connection);
     } finally {
+      shown.stop();
       watch.done();
     }
   }

@@ -1,11 +1,12 @@
 /** Reading configuration, expanding variables, naming tools, and mapping results to the protocol. */
 import { BOUNDS, McpServers, ToolResult } from '@coxswain/protocol';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { expandVariables, withoutValues } from '../src/expand-variables.ts';
 import { outcomeOf } from '../src/mcp-result.ts';
 import { MessageLines } from '../src/message-lines.ts';
 import { MCP_BOUNDS, MissingVariableError, parseMcpConfig } from '../src/mod.ts';
+import { ProgressRate } from '../src/progress-rate.ts';
 import { nameTools } from '../src/tool-names.ts';
 
 describe('an MCP configuration', () => {
@@ -103,6 +104,22 @@ describe('variables', () => {
       expandVariables({ a: `$\{SECRET}`, b: `$\{NONE}` }, { SECRET: 'secret' }, 'headers', new Map());
     expect(expand).toThrow(new MissingVariableError('headers.b needs the environment variable NONE, which is not set'));
   });
+});
+
+test('of many progress reports the first, the newest of each interval and the last are shown', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const shown: string[] = [];
+  const rate = new ProgressRate((text) => shown.push(text));
+  for (let report = 1; report <= 1_000; report++) rate.add(String(report));
+  expect(shown).toEqual(['1']);
+  await vi.advanceTimersByTimeAsync(10 * MCP_BOUNDS.progressIntervalMs);
+  expect(shown).toEqual(['1', '1000']);
+  rate.add('1001');
+  rate.add('1002');
+  rate.stop();
+  expect(shown).toEqual(['1', '1000', '1001', '1002']);
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 describe('names of tools', () => {

@@ -51,7 +51,8 @@ describe('server-everything', () => {
       (text) => shown.push(text),
     );
     expect(textOf(outcome)).toContain('Steps: 4');
-    expect(shown).toEqual(['1/4', '2/4', '3/4', '4/4']);
+    // Of quick reports only the newest is shown.
+    expect([shown.at(0), shown.at(-1)]).toEqual(['1/4', '4/4']);
   });
 
   test('is told to cancel nothing that it has answered: neither at the end of a call nor when the tools are closed', async () => {
@@ -354,6 +355,30 @@ test('a server that sends requests and accepts no answer gets a limited number o
   expect(answers).toBe(first.length);
   void post({ id: 18, method: 'tools/call' });
   expect(answers).toBe(first.length + 1);
+});
+
+test('a server that answers elsewhere and leaves requests open gets a limited number of connections', async () => {
+  const waiting: ((response: Response) => void)[] = [];
+  const answers = new HttpAnswers(1_000, () => new Promise<Response>((resolve) => waiting.push(resolve)));
+  const post = () =>
+    answers.fetch('http://127.0.0.1:1/', { method: 'POST', body: JSON.stringify({ id: 1, method: 'tools/call' }) });
+  const open = Array.from({ length: MCP_BOUNDS.requestsOpenMax }, post);
+  const refused = await post().catch((error: TypeError) => error.cause);
+  expect(refused).toEqual(new Error('it leaves 128 requests open'));
+  expect(waiting).toHaveLength(128);
+
+  // A response counts until it has been read, left or has failed.
+  const kinds = [new Response(null, { status: 202 }), new Response('x'), new Response('x', { status: 500 })];
+  for (const response of kinds) waiting.shift()?.(response);
+  const [empty, read, left] = (await Promise.all(open.slice(0, 3))) as [Response, Response, Response];
+  expect(await empty.text()).toBe('');
+  void post();
+  await expect(post()).rejects.toThrow('fetch failed');
+  expect(await read.text()).toBe('x');
+  await left.body?.cancel();
+  void post();
+  void post();
+  await expect(post()).rejects.toThrow('fetch failed');
 });
 
 test('a stream that ends at once is opened again after an interval, whatever the server wants', async () => {

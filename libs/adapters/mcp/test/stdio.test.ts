@@ -101,7 +101,8 @@ describe('server-everything', () => {
     );
     expect(outcome.status).toBe('ok');
     expect(textOf(outcome)).toContain('Steps: 4');
-    expect(shown).toEqual(['1/4', '2/4', '3/4', '4/4']);
+    // Of quick reports only the newest is shown.
+    expect([shown.at(0), shown.at(-1)]).toEqual(['1/4', '4/4']);
   });
 
   test('a cancelled call is seen by the server, which then does not answer it', async () => {
@@ -514,7 +515,7 @@ test('progress is told in words', async () => {
   const { call } = await opened({ raw: PEERS.raw() });
   const shown: string[] = [];
   const steps = [{ progress: 1 }, { progress: 2, total: 3 }, { progress: 3, total: 3, message: 'nearly there' }];
-  await call('raw__progress', { steps }, undefined, (text) => shown.push(text));
+  for (const step of steps) await call('raw__progress', { steps: [step] }, undefined, (text) => shown.push(text));
   expect(shown).toEqual(['1', '2/3', 'nearly there (3/3)']);
 });
 

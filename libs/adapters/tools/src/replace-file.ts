@@ -72,7 +72,8 @@ async function writeAndClose(handle: FileHandle, content: Uint8Array, like: Stat
     if (like !== null) {
       const made = await handle.stat();
       if (made.uid !== like.uid || made.gid !== like.gid) await handle.chown(like.uid, like.gid);
-      await handle.chmod(like.mode & 0o7777);
+      // Without set-user-ID and set-group-ID, which a write removes: others would run the new content as the owner.
+      await handle.chmod(like.mode & 0o777);
     }
     // The journal will record the write, so the content must survive a crash of the machine.
     await handle.sync();

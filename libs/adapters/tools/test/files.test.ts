@@ -208,6 +208,14 @@ describe('write_file', () => {
     expect(await readdir(root)).toEqual(['script.sh']);
   });
 
+  test.skipIf(process.platform === 'win32')('new content does not run as the owner of the old file', async () => {
+    const { root, call } = await builtIns();
+    await writeFile(join(root, 'tool'), 'old');
+    await chmod(join(root, 'tool'), 0o6755);
+    await call('write_file', { path: 'tool', content: 'new' });
+    expect((await stat(join(root, 'tool'))).mode & 0o7777).toBe(0o755);
+  });
+
   test('only the owner can read a private file while it is replaced', async () => {
     const { root, call } = await builtIns();
     await writeFile(join(root, 'key.txt'), 'old', { mode: 0o600 });

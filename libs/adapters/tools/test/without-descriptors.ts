@@ -11,7 +11,7 @@ const run = async (): Promise<string> => {
 const lines = [await run()];
 const taken: number[] = [];
 try {
-  for (;;) taken.push(openSync('/dev/null'));
+  for (;;) taken.push(openSync('/dev/null', 'r'));
 } catch {
   // No descriptor is free.
 }

@@ -53,7 +53,7 @@ function* serversOf({ mcp_servers = {}, model }: Persona): Generator<string> {
   if (typeof model === 'object' && 'base_url' in model && model.base_url !== undefined)
     yield `sends its prompts to ${model.base_url}`;
   // They can name MCP servers that the provider itself calls, without an approval.
-  if (typeof model === 'object' && model.provider_options !== undefined)
+  if (typeof model === 'object' && 'provider_options' in model && model.provider_options !== undefined)
     yield `sets options of its provider: ${JSON.stringify(model.provider_options)}`;
 }
 
