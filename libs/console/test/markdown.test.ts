@@ -73,6 +73,27 @@ describe('bounds:', () => {
     const text = '*'.repeat(100_001);
     expect(shown(text)).toBe(`<pre class=plain>"${text}"</pre>`);
   });
+  test('a text with too many lines is shown as it is', () => {
+    const text = 'a\n'.repeat(5_000);
+    expect(shown(text)).toMatch(/^<pre class=plain>/);
+    expect(shown(text.replaceAll('\n', '\r'))).toMatch(/^<pre class=plain>/);
+    expect(shown(text.slice(2))).toMatch(/^<p>/);
+  });
+  test('a table with too many cells is shown as text', () => {
+    const table = (columns: number, rows: number) =>
+      `${'|a'.repeat(columns)}|\n${'|-'.repeat(columns)}|\n${'|x\n'.repeat(rows)}`;
+    expect(shown(table(10, 50))).toContain('<table>');
+    expect(shown(table(300, 50))).not.toContain('<table>');
+    expect(shown(table(10, 2_000))).not.toContain('<table>');
+    // No text is lost where a list item contains it.
+    const rows = Array.from({ length: 4_000 }, (_, row) => `  |r${row}`);
+    const item = visibleText(['- first', '  |a|b|c|', '  |-|-|-|', ...rows].join('\n'));
+    expect(item).toMatch(/first.*a\|b\|c.*r0.*r3999/s);
+  });
+  test('a line whose underline is far below is text', () => {
+    expect(shown('- a\n  ===')).toBe('<ul><li><h4>"a"</h4></li></ul>');
+    expect(shown(`- ${'a\n'.repeat(400)}  ===`)).toMatch(/^<ul><li>"a"/);
+  });
   test('what is nested too deep is text', () => {
     expect(shown(`${'>'.repeat(200)} deep`)).toContain('deep');
   });

@@ -137,3 +137,22 @@ describe('an invalid value', () => {
     );
   });
 });
+
+test.each<[string, z.ZodType, (many: object) => unknown]>([
+  ['an object', PermissionRule, (many) => ({ tool: 'x', action: 'ask', ...many })],
+  ['an alternative', McpServers, (many) => ({ a: { command: 'x', ...many } })],
+  ['no alternative', z.union([z.string(), z.strictObject({ name: z.string() })]), (many) => many],
+  ['several objects', z.array(PermissionRule), (many) => Object.keys(many)],
+])('of tens of thousands of problems, the first are described: %s', (_what, schema, build) => {
+  const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`key${index}`, 1]));
+  const read = readStrictly(schema, build(many));
+  expect(read.ok ? [] : read.problems).toHaveLength(16);
+  expect(problems(schema, build(many))).toHaveLength(5);
+});
+
+test('an unknown key is also described after more problems than are described', () => {
+  const rules = Array.from({ length: 40 }, () => ({ tool: 1, action: 'ask' }));
+  expect(problems(z.strictObject({ rules: z.array(PermissionRule) }), { rules, rule: 1 })[0]).toBe(
+    'unknown key "rule"; did you mean "rules"?',
+  );
+});

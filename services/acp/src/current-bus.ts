@@ -36,6 +36,8 @@ export class CurrentBus {
    */
   async open(signal?: AbortSignal): Promise<OpenBus> {
     if (this.#bus && !this.#bus.gone.aborted) return this.#bus;
+    // An aborted signal sends no further event, also none at the time limit.
+    signal?.throwIfAborted();
     const late = AbortSignal.timeout(ACP_BOUNDS.busWithinMs);
     const ended = deferred<never>();
     const end = () => ended.reject(signal?.aborted ? signal.reason : noBus());

@@ -1,4 +1,4 @@
-/** Prompts of an editor to a session that can no longer be followed. */
+/** Sessions of an editor that can no longer be followed, or were closed. */
 import type { AgentContext } from '@agentclientprotocol/sdk';
 import type { BusClient } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
@@ -65,4 +65,14 @@ test('a prompt to a session that still cannot be followed fails', async () => {
     throw Object.assign(new Error('record 2 cannot be read'), { code: 'record_unreadable' });
   });
   await expect(session.prompt('go', never)).rejects.toMatchObject({ data: { code: 'record_unreadable' } });
+});
+
+test('a session that is closed before a bus opens is not loaded', async () => {
+  const opened = new EditorSession({
+    ...{ id: 's', root: '/work', bus: new CurrentBus(), client: {} as AgentContext, created: null, start: null },
+    settings: new SessionSettings({ models: [], modes: {}, mode: undefined, baseUrl: undefined }),
+    ...{ isConnected: () => true, sent: async () => undefined },
+  });
+  await opened.close();
+  await expect(opened.load(true)).rejects.toThrow('the session is no longer open here');
 });

@@ -2,21 +2,68 @@
  * Parses Markdown in bounded time: text of a model must not freeze the page. For a malicious paragraph, the lexer takes
  * quadratic time. For deeply nested text it throws.
  */
-import { Lexer, type Token } from 'marked';
+import { Lexer, type Token, Tokenizer, type Tokens } from 'marked';
 
-/** Longer texts are shown as plain text. */
+/** Texts with more characters or lines are shown as plain text. */
 const MARKDOWN_MAX_CHARS = 100_000;
+const MARKDOWN_MAX_LINES = 5_000;
 /** The inline Markdown of a longer paragraph is not parsed. */
 const PARAGRAPH_MAX_CHARS = 4_000;
 /** Quotes and lists that are nested 25 levels deep on one line. */
 const NESTED_ON_A_LINE = /^(?:[ \t]*(?:>|[-+*][ \t]|\d{1,9}[.)][ \t])){25}/m;
 
+/** The text of a heading with an underline is not longer: the lexer looks for the underline from each line on. */
+const UNDERLINED_MAX_CHARS = 500;
+/** A table with more cells is shown as text: a short line counts as a whole row. */
+const CELLS_MAX = 10_000;
+/** The start of a table: its header, and the line below. */
+const TABLE_HEAD = /^([^\n]*)\n[ \t]*[|:-][|:\- \t]*(?:\n|$)/;
+
+/** The rules that would take quadratic time, with limits. */
+class BoundedTokenizer extends Tokenizer {
+  override lheading(src: string): Tokens.Heading | undefined {
+    // Cut at the end of a line, so that no underline is cut.
+    const end = src.length > UNDERLINED_MAX_CHARS ? src.lastIndexOf('\n', UNDERLINED_MAX_CHARS) : src.length;
+    return end < 0 ? undefined : super.lheading(src.slice(0, end));
+  }
+
+  override table(src: string): Tokens.Table | undefined {
+    const [head, names = ''] = TABLE_HEAD.exec(src) ?? [];
+    if (head === undefined || !this.#isTable(head)) return undefined;
+    return hasMoreRows(src, CELLS_MAX / names.split('|').length) ? undefined : super.table(src);
+  }
+
+  /** Whether a head, which alone is a table too, is one. The lexer would read all rows before it rejects the head. */
+  #isTable(head: string): boolean {
+    const { inlineQueue } = this.lexer;
+    const { length } = inlineQueue;
+    const table = super.table(head);
+    // The lexer expects no cells of a table that it does not get.
+    inlineQueue.length = length;
+    return table !== undefined;
+  }
+}
+
+/** Whether a text begins with more lines than a number, none of them blank. */
+function hasMoreRows(text: string, max: number): boolean {
+  let start = 0;
+  for (let rows = 0; rows <= max; rows++) {
+    const end = text.indexOf('\n', start);
+    if (text.slice(start, end < 0 ? undefined : end).trim() === '') return false;
+    if (end < 0) return rows + 1 > max;
+    start = end + 1;
+  }
+  return true;
+}
+
 /** The tokens of a text; null if it must be shown as plain text. */
 export function markdownTokens(text: string): readonly Token[] | null {
   if (text.length > MARKDOWN_MAX_CHARS || NESTED_ON_A_LINE.test(text)) return null;
-  const lexer = new Lexer({ gfm: true, breaks: true });
+  const lines = text.replaceAll(/\r\n?/g, '\n');
+  if (lines.split('\n').length > MARKDOWN_MAX_LINES) return null;
+  const lexer = new Lexer({ gfm: true, breaks: true, tokenizer: new BoundedTokenizer() });
   try {
-    lexer.blockTokens(text.replaceAll(/\r\n?/g, '\n'), lexer.tokens);
+    lexer.blockTokens(lines, lexer.tokens);
     for (const { src, tokens } of lexer.inlineQueue) {
       if (src.length > PARAGRAPH_MAX_CHARS) tokens.push({ type: 'text', raw: src, text: src, escaped: false });
       else lexer.inlineTokens(src, tokens);

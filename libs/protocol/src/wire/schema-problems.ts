@@ -22,7 +22,10 @@ export interface SchemaProblem {
   readonly words: string;
 }
 
-/** A value that fits its schema, or a list of problems with at least one member. Unknown keys come first. */
+/**
+ * A value that fits its schema, or a list of problems with at least one member. Unknown keys come first. Of a value with
+ * more than {@link DESCRIBED_MAX} problems, the list has the first ones.
+ */
 export type StrictlyRead<T> =
   | { readonly ok: true; readonly data: T }
   | { readonly ok: false; readonly problems: readonly [SchemaProblem, ...SchemaProblem[]] };
@@ -36,7 +39,7 @@ export function readStrictly<S extends z.ZodType>(schema: S, value: unknown): St
       return { ok: false, problems: [{ path: dropped, kind: 'value', words: 'this name is not allowed here' }] };
     return { ok: true, data: parsed.data };
   }
-  const problems = parsed.error.issues.flatMap((issue) => problemsOf(schema, value, issue));
+  const problems = firstOf(parsed.error.issues).flatMap((issue) => problemsOf(schema, value, issue));
   // A misspelt key also makes the right key missing: report the misspelt one first.
   const unknown = problems.filter(({ kind }) => kind === 'unknown_key');
   const others = problems.filter(({ kind }) => kind !== 'unknown_key');
@@ -134,6 +137,20 @@ function outOfBounds(origin: string, word: 'least' | 'most', bound: number | big
 
 type Issue = z.core.$ZodIssue;
 
+/**
+ * The maximum number of issues of one value, and of unknown keys of one issue, that are described. A value from an
+ * untrusted sender could have tens of thousands, and describing each takes up to a millisecond.
+ */
+const DESCRIBED_MAX = 16;
+
+/** The issues to describe: unknown keys come first. */
+function firstOf(issues: readonly Issue[]): readonly Issue[] {
+  if (issues.length <= DESCRIBED_MAX) return issues;
+  const unknown = issues.filter(({ code }) => code === 'unrecognized_keys');
+  const others = issues.filter(({ code }) => code !== 'unrecognized_keys');
+  return [...unknown, ...others].slice(0, DESCRIBED_MAX);
+}
+
 /** The part of a zod schema that this file reads to look up keys. */
 interface SchemaNode {
   readonly def: {
@@ -152,7 +169,7 @@ function problemsOf(schema: unknown, root: unknown, issue: Issue): SchemaProblem
   const { path } = issue;
   if (issue.code === 'unrecognized_keys') {
     const known = keysAt(schema as SchemaNode, path);
-    return issue.keys.map((key) => unknownKey([...path, key], known));
+    return issue.keys.slice(0, DESCRIBED_MAX).map((key) => unknownKey([...path, key], known));
   }
   if (issue.code === 'invalid_union') return ofUnion(schema as SchemaNode, root, issue);
   if (issue.code === 'invalid_key') {
@@ -188,11 +205,11 @@ function ofUnion(schema: SchemaNode, root: unknown, issue: Extract<Issue, { code
   const options = optionsAt(schema, path);
   const alternatives = errors.filter((issues) => !issues.some(isOfAnotherType));
   if (alternatives.length === 0) return [ofAnotherKind(schema, path, valueAt(root, path))];
-  const unknown = alternatives.map(unknownKeysOf);
-  const nowhere = (unknown[0] ?? []).filter((key) => unknown.every((keys) => keys.includes(key)));
+  const unknown = alternatives.map((issues) => new Set(unknownKeysOf(issues)));
+  const nowhere = [...(unknown[0] ?? [])].filter((key) => unknown.every((keys) => keys.has(key)));
   const keys = options.flatMap((option) => keysAt(option, []));
-  if (nowhere.length > 0) return nowhere.map((key) => unknownKey([...path, key], keys));
-  const meant = alternatives.filter((_, index) => unknown[index]?.length === 0);
+  if (nowhere.length > 0) return nowhere.slice(0, DESCRIBED_MAX).map((key) => unknownKey([...path, key], keys));
+  const meant = alternatives.filter((_, index) => unknown[index]?.size === 0);
   const beneath = (issues: readonly Issue[]): Issue[] =>
     issues.map((inner) => ({ ...inner, path: [...path, ...inner.path] }) as Issue);
   if (meant.length > 1 && meant.every(lacksOnly)) {
@@ -200,9 +217,9 @@ function ofUnion(schema: SchemaNode, root: unknown, issue: Extract<Issue, { code
     return [{ path, kind: 'missing', words: `needs one of ${needed.join(', ')}` }];
   }
   const [first] = meant.sort((one, other) => depthOf(other) - depthOf(one));
-  if (first) return beneath(first).flatMap((inner) => problemsOf(schema, root, inner));
+  if (first) return beneath(firstOf(first)).flatMap((inner) => problemsOf(schema, root, inner));
   const given = valueAt(root, path);
-  const among = Object.keys(typeof given === 'object' && given !== null ? given : {});
+  const among = Object.keys(typeof given === 'object' && given !== null ? given : {}).slice(0, DESCRIBED_MAX);
   return [{ path, kind: 'rule', words: `these keys do not go together: ${among.join(', ')}` }];
 }
 
