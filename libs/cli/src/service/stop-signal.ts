@@ -2,10 +2,12 @@
 import { constants } from 'node:os';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** The handlers that have not been released. */
+const waiting = new Set<() => void>();
 
 /**
  * `promise` resolves and `signal` aborts at the first stop signal. A second one ends the process at once, with 128 and
- * the number of the signal. So does the first one after `release`.
+ * the number of the signal. So does the first one after `release`, if nothing else waits for a stop.
  */
 export function stopSignal(): { readonly promise: Promise<undefined>; readonly signal: AbortSignal; release(): void } {
   const stopping = new AbortController();
@@ -18,13 +20,14 @@ export function stopSignal(): { readonly promise: Promise<undefined>; readonly s
     };
   });
   const release = () => {
+    waiting.delete(stop);
     for (const signal of SIGNALS) {
       process.off(signal, stop);
-      // Handlers may be released several times, and the process needs this one once.
       process.off(signal, exitAtOnce);
-      process.on(signal, exitAtOnce);
+      if (waiting.size === 0) process.on(signal, exitAtOnce);
     }
   };
+  waiting.add(stop);
   for (const signal of SIGNALS) {
     process.off(signal, exitAtOnce);
     process.on(signal, stop);
