@@ -6,7 +6,6 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { ERROR_CATALOGUE } from '@coxswain/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCox } from './run-cox.ts';
@@ -65,10 +64,14 @@ test('an import that is stopped leaves no copy of its standard input', async () 
   const folder = await mkdtemp(join(tmpdir(), 'cox-imports-'));
   const copies = async () =>
     (await readdir(folder, { recursive: true })).filter((name) => name.includes('cox-import-'));
-  const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+  const line = new URL('../src/line/mod.ts', import.meta.url).href;
   const child = spawn(
     process.execPath,
-    ['--conditions=coxswain-source', '--import', 'tsx', main, 'session', 'import', '-'],
+    [
+      ...['--conditions=coxswain-source', '--import', 'tsx', '--input-type=module', '--eval'],
+      `import { dispatch } from '${line}';
+       process.exitCode = await dispatch(['session', 'import', '-'], process.env);`,
+    ],
     { stdio: ['pipe', 'ignore', 'ignore'], env: { ...process.env, TMPDIR: folder }, cwd: import.meta.dirname },
   );
   const closed = once(child, 'close');

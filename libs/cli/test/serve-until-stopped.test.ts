@@ -43,7 +43,7 @@ test('a start that fails without a stop signal is an error', async () => {
 test.each(['SIGINT', 'SIGTERM'] as const)(
   'a second %s ends the process after its exit handlers',
   async (signal) => {
-    const module = new URL('../src/service/stop-signal.ts', import.meta.url).href;
+    const module = new URL('../src/service/mod.ts', import.meta.url).href;
     const child = spawn(
       process.execPath,
       [
