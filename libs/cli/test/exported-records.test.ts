@@ -1,8 +1,11 @@
 /** `cox session trace` and `cox session inspect` on files that are not a whole session export. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ERROR_CATALOGUE } from '@coxswain/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCox } from './run-cox.ts';
@@ -56,3 +59,26 @@ describe.each(['trace', 'inspect'])('cox session %s', (command) => {
     expect(err).toContain(ERROR_CATALOGUE.record_unreadable.caller);
   });
 });
+
+test('an import that is stopped leaves no copy of its standard input', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'cox-imports-'));
+  const copies = async () =>
+    (await readdir(folder, { recursive: true })).filter((name) => name.includes('cox-import-'));
+  const line = new URL('../src/line/mod.ts', import.meta.url).href;
+  const child = spawn(
+    process.execPath,
+    [
+      ...['--conditions=coxswain-source', '--import', 'tsx', '--input-type=module', '--eval'],
+      `import { dispatch } from '${line}';
+       process.exitCode = await dispatch(['session', 'import', '-'], process.env);`,
+    ],
+    { stdio: ['pipe', 'ignore', 'ignore'], env: { ...process.env, TMPDIR: folder }, cwd: import.meta.dirname },
+  );
+  const closed = once(child, 'close');
+  child.stdin.write('{"at":');
+  while (!(await copies()).some((name) => name.endsWith('journal.jsonl'))) await sleep(20);
+  child.kill('SIGINT');
+  expect(await closed).toEqual([130, null]);
+  expect(await copies()).toEqual([]);
+  await rm(folder, { recursive: true });
+}, 60_000);

@@ -1,4 +1,6 @@
-/** A service that is stopped while it starts. */
+/** A service that is stopped while it starts, and a process that is stopped twice. */
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { serveUntilStopped } from '../src/service/mod.ts';
 
@@ -37,3 +39,32 @@ test('a start that fails without a stop signal is an error', async () => {
   );
   await expect(serving).rejects.toThrow('no server');
 });
+
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  'a second %s ends the process after its exit handlers',
+  async (signal) => {
+    const module = new URL('../src/service/mod.ts', import.meta.url).href;
+    const child = spawn(
+      process.execPath,
+      [
+        ...['--conditions=coxswain-source', '--import', 'tsx', '--input-type=module', '--eval'],
+        `import { stopSignal } from '${module}';
+       process.on('exit', () => process._rawDebug('files are removed'));
+       const stop = stopSignal();
+       setInterval(() => undefined, 1_000);
+       process._rawDebug('ready');
+       await stop.promise;
+       process._rawDebug('stopping');`,
+      ],
+      { stdio: ['ignore', 'ignore', 'pipe'], cwd: import.meta.dirname },
+    );
+    const lines: string[] = [];
+    for await (const line of createInterface({ input: child.stderr })) {
+      lines.push(line);
+      if (line === 'ready' || line === 'stopping') child.kill(signal);
+    }
+    expect(lines).toEqual(['ready', 'stopping', 'files are removed']);
+    expect(child.signalCode).toBeNull();
+  },
+  60_000,
+);

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -298,6 +298,18 @@ describe('a state folder', { timeout: 60_000 }, () => {
       writeFileSync(join(stateDir, 'lock', `${process.pid}-b.json`), stale(process.pid));
     await start(stateDir);
     expect(readdirSync(join(stateDir, 'lock'))).toHaveLength(1);
+  });
+
+  test.each(['', '{', 'null', '{}', '{"owner":{"pid":1},"server":{}}'])('names a claim that is %j', async (text) => {
+    const stateDir = temporaryDir();
+    const claim = join(stateDir, 'lock', '1-a.json');
+    mkdirSync(join(stateDir, 'lock'));
+    writeFileSync(claim, text);
+    await expect(startServer({ binary, stateDir })).rejects.toMatchObject({
+      code: 'state_dir_unusable',
+      message: expect.stringContaining(`${claim} is not a claim; if no process of Coxswain uses this folder, delete`),
+    });
+    expect(readdirSync(join(stateDir, 'lock'))).toEqual(['1-a.json']);
   });
 
   test('tells others how to reach its server while that runs', async () => {

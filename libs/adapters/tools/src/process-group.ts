@@ -6,9 +6,12 @@
  * G2: A group gets SIGTERM first, and SIGKILL after a grace period.
  * G3: The end is reported once the group has ended, not only the command's own process. The grace periods and the time
  * for the remaining output limit the wait.
+ * G4: If this process exits, its groups are killed: nothing would end them later. Exceptions are exits by a signal
+ * without a handler, such as SIGKILL.
  */
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
+import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type BackOff, delayAfter } from '@coxswain/protocol';
 import { groupIsAlive, signalGroup } from './living-group.ts';
@@ -42,6 +45,19 @@ export async function runInGroup(command: GroupCommand, signal: AbortSignal): Pr
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  const settle = killedAtExit(child.pid);
+  try {
+    return await ended(child, command, signal);
+  } finally {
+    settle();
+  }
+}
+
+async function ended(
+  child: ChildProcessByStdio<null, Readable, Readable>,
+  command: GroupCommand,
+  signal: AbortSignal,
+): Promise<GroupEnd> {
   // Before the streams are used: without free file descriptors there are none, and Node reports the error later.
   const exited = exitOf(child);
   let held = 0;
@@ -69,6 +85,8 @@ export async function runInGroup(command: GroupCommand, signal: AbortSignal): Pr
     await endGroup(group);
   }
   const { exitCode, exitSignal } = await exited;
+  // The system may give its id to another group.
+  running.delete(group);
 
   // A process outside of the group may hold the pipes open. Its output does not belong to this command.
   for (let waitedMs = 0; waitedMs < OUTPUT_HELD_MAX_MS; waitedMs += OUTPUT_DRAIN_MS) {
@@ -79,6 +97,22 @@ export async function runInGroup(command: GroupCommand, signal: AbortSignal): Pr
   child.stdout.destroy();
   child.stderr.destroy();
   return { why, exitCode, exitSignal, leftovers };
+}
+
+/** The groups of running commands. */
+const running = new Set<number>();
+
+/** Kills a group at the exit of this process (G4), until the returned function is called. */
+function killedAtExit(group: number | undefined): () => void {
+  // The command could not be started.
+  if (group === undefined) return () => undefined;
+  if (!process.listeners('exit').includes(killRunning)) process.on('exit', killRunning);
+  running.add(group);
+  return () => running.delete(group);
+}
+
+function killRunning(): void {
+  for (const group of running) signalGroup(group, 'SIGKILL');
 }
 
 const OUTPUT_DRAIN_MS = 1_000;

@@ -1,4 +1,6 @@
 /** run_command: output, exit, time-out, abort, environment, and what becomes of the processes. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { commandEnvironment, looksSecret } from '../src/command-environment.ts';
@@ -250,4 +252,26 @@ describe('the environment', () => {
     const host = { A_TOKEN: '1', B_TOKEN: '2', LC_ALL: 'C', RANDOM: 'x' };
     expect(commandEnvironment(host, ['A_TOKEN', '*_TOKEN'], {})).toEqual({ TERM: 'dumb', A_TOKEN: '1', LC_ALL: 'C' });
   });
+});
+
+test('a command does not outlive a host that exits', async () => {
+  const module = new URL('../src/process-group.ts', import.meta.url).href;
+  const host = spawn(
+    process.execPath,
+    [
+      ...['--conditions=coxswain-source', '--import', 'tsx', '--input-type=module', '--eval'],
+      `import { runInGroup } from '${module}';
+       const onOutput = (pid) => void process.stdout.write(pid, () => process.exit(1));
+       const command = { file: '/bin/sh', args: ['-c', 'echo $$; exec sleep 600'], cwd: '/', env: process.env };
+       void runInGroup({ ...command, timeoutMs: 600_000, onOutput }, new AbortController().signal);`,
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'], cwd: import.meta.dirname },
+  );
+  let pid = '';
+  host.stdout.on('data', (text) => {
+    pid += text;
+  });
+  const [code] = await once(host, 'close');
+  expect([code, pid]).toEqual([1, expect.stringMatching(/^\d+\n$/)]);
+  await eventually(() => hasEnded(Number(pid)), 'the end of the command');
 });

@@ -1,5 +1,5 @@
 /** Writes exported journals from a file to a bus. */
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, rmSync } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -18,6 +18,7 @@ import type { Purge } from '@coxswain/ports';
 import type { Imported, ImportRequest } from '@coxswain/session';
 import { withPermissionErrors } from '../connection/mod.ts';
 import { CliError, EXIT, usageError } from '../line/mod.ts';
+import { stopSignal } from '../service/mod.ts';
 import { standardInput } from '../terminal/mod.ts';
 
 /**
@@ -78,7 +79,14 @@ export async function readableFile(
   if (asked === '-') {
     const spool = await mkdtemp(join(tmpdir(), 'cox-import-'));
     const path = join(spool, 'journal.jsonl');
-    const remove = () => rm(spool, { recursive: true, force: true });
+    const removeNow = () => rmSync(spool, { recursive: true, force: true });
+    process.once('exit', removeNow);
+    // Without a handler, a signal such as Ctrl-C would end the process without its exit handlers.
+    stopSignal().release();
+    const remove = async () => {
+      process.off('exit', removeNow);
+      await rm(spool, { recursive: true, force: true });
+    };
     try {
       await pipeline(standardInput(), createWriteStream(path, { mode: 0o600 }));
     } catch (error) {

@@ -1,11 +1,15 @@
 /** Waits for a stop: the signals SIGINT, SIGTERM and SIGHUP, or an abort signal. */
+import { constants } from 'node:os';
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** The handlers that have not been released. */
+const waiting = new Set<() => void>();
 
 /**
- * `promise` resolves and `signal` aborts at the first stop signal. A second one ends the process at once. `release` restores
- * the default handling.
+ * `promise` resolves and `signal` aborts at the first stop signal. A second one ends the process at once, with 128 and
+ * the number of the signal. So does the first one after `release`, if nothing else waits for a stop.
  */
 export function stopSignal(): { readonly promise: Promise<undefined>; readonly signal: AbortSignal; release(): void } {
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   const stopping = new AbortController();
   let stop: () => void = () => undefined;
   const promise = new Promise<undefined>((resolve) => {
@@ -16,10 +20,27 @@ export function stopSignal(): { readonly promise: Promise<undefined>; readonly s
     };
   });
   const release = () => {
-    for (const signal of signals) process.off(signal, stop);
+    waiting.delete(stop);
+    for (const signal of SIGNALS) {
+      process.off(signal, stop);
+      process.off(signal, exitAtOnce);
+      if (waiting.size === 0) process.on(signal, exitAtOnce);
+    }
   };
-  for (const signal of signals) process.on(signal, stop);
+  waiting.add(stop);
+  for (const signal of SIGNALS) {
+    process.off(signal, exitAtOnce);
+    process.on(signal, stop);
+  }
   return { promise, signal: stopping.signal, release };
+}
+
+/**
+ * Unlike the default effect of a signal, this runs the handlers of the exit: they remove temporary files, restore the
+ * terminal and kill commands of tools.
+ */
+function exitAtOnce(signal: NodeJS.Signals): never {
+  process.exit(128 + constants.signals[signal]);
 }
 
 /** Resolves when the signal aborts; at once if it already has. */

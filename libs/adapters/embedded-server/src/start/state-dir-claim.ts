@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAlive, makeFolder, markProcess, type ProcessMark } from '@coxswain/ports/discovery';
+import { isAlive, makeFolder, markProcess, type ProcessMark, StateDirUnusableError } from '@coxswain/ports/discovery';
 import { type StateDirHolder, StateDirInUseError } from '../server-errors.ts';
 
 /**
@@ -40,7 +40,7 @@ const orphanDiesMs = 10_000;
  * Claims a state directory for this process.
  *
  * @throws StateDirInUseError naming the process that holds it; StateDirUnusableError if its folder of claims cannot be
- *   created; the file system's errors.
+ *   created, or naming an invalid claim; the file system's errors.
  */
 export async function claimStateDir(stateDir: string, holder?: StateDirHolder): Promise<StateDirClaim> {
   const dir = join(stateDir, 'lock');
@@ -79,7 +79,7 @@ export interface StateDirOwner {
 /**
  * Finds the live process that holds a state directory, or is about to claim it.
  * @returns undefined if there is none, or the directory does not exist.
- * @throws the file system's error if the claims cannot be read; Error for an invalid claim.
+ * @throws the file system's error if the claims cannot be read; StateDirUnusableError naming an invalid claim.
  */
 export async function stateDirOwner(stateDir: string): Promise<StateDirOwner | undefined> {
   const dir = join(stateDir, 'lock');
@@ -144,17 +144,27 @@ async function isGoneWithin(server: ProcessMark, boundMs: number): Promise<boole
 async function write(dir: string, name: string, claim: ClaimFile): Promise<void> {
   // Write atomically by a rename, so that no process reads a partial claim.
   const draft = join(dir, `${name}.draft`);
-  await writeFile(draft, JSON.stringify(claim), { mode: 0o600 });
+  // Flushed, because the loss of power could otherwise leave an empty claim.
+  await writeFile(draft, JSON.stringify(claim), { mode: 0o600, flush: true });
   await rename(draft, join(dir, name));
 }
 
 async function read(dir: string, name: string): Promise<ClaimFile | undefined> {
   const path = join(dir, name);
   try {
-    return JSON.parse(await readFile(path, 'utf8')) as ClaimFile;
+    const claim = JSON.parse(await readFile(path, 'utf8')) as ClaimFile;
+    if (isMark(claim.owner) && (claim.server === null || isMark(claim.server))) return claim;
   } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
     // The claim was released between listing and reading.
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new Error(`${path} is not a claim: remove it when no server runs on this directory`, { cause: error });
+    if (code === 'ENOENT') return undefined;
+    if (code !== undefined) throw error;
+    // It is not JSON, such as an empty file after a loss of power.
   }
+  const reason = `${path} is not a claim; if no process of Coxswain uses this folder, delete that file`;
+  throw new StateDirUnusableError(dirname(dir), reason);
+}
+
+function isMark(mark: ProcessMark | undefined): boolean {
+  return Number.isSafeInteger(mark?.pid);
 }
