@@ -225,6 +225,15 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
     );
   });
 
+  test('and no more than 64 of them: a tenant may have thousands of personas', async () => {
+    const bed = testBed();
+    const names = Array.from({ length: 1_000 }, (_, i) => `p${i}`);
+    const personas = { find: async () => null, names: async () => names };
+    await started(bed, { persona: 'nobody' }, { personas });
+    const message = (await bed.eventsOf('run_failed'))[0]?.error.message;
+    expect(message).toMatch(/known personas: p0, (p\d+, ){62}p\d+ and 936 more$/);
+  });
+
   test('and the session continues with the next prompt, once the cause is fixed', async () => {
     const bed = testBed();
     bed.toolSource.failure = { code: 'mcp_server_failed', message: 'exit 1' };
