@@ -175,6 +175,15 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
     },
   );
 
+  test('what cannot be recorded fails the provisioning, not the session, and closes the tools', async () => {
+    const bed = testBed();
+    await started(bed, model, { prices: [{ model: '*', input: -1, output: 1 }] });
+    const { code, message } = (await bed.eventsOf('run_failed'))[0]?.error ?? {};
+    expect(code).toBe('provision_failed');
+    expect(message).toMatch(/^what was resolved cannot be recorded: provision\.price/);
+    expect(bed.toolSource.openNow).toBe(0);
+  });
+
   test('a tool that cannot be recorded does not matter if the persona denies it', async () => {
     const bed = testBed();
     bed.tools = { read: {}, odd: { schema: nested(BOUNDS.jsonDepthMax + 1) } };
