@@ -326,7 +326,7 @@ test('a persona with __proto__ in its metadata neither pollutes prototypes nor b
 });
 
 describe('a value of the maximum depth leaves the records readable', () => {
-  const deep = (depth = BOUNDS.jsonDepthMax): JsonObject =>
+  const deep = (depth: number = BOUNDS.jsonDepthMax): JsonObject =>
     JSON.parse(`${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`);
 
   test('inside the body of a command', async () => {

@@ -175,6 +175,15 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
     },
   );
 
+  test('what cannot be recorded fails the provisioning, not the session, and closes the tools', async () => {
+    const bed = testBed();
+    await started(bed, model, { prices: [{ model: '*', input: -1, output: 1 }] });
+    const { code, message } = (await bed.eventsOf('run_failed'))[0]?.error ?? {};
+    expect(code).toBe('provision_failed');
+    expect(message).toMatch(/^what was resolved cannot be recorded: provision\.price/);
+    expect(bed.toolSource.openNow).toBe(0);
+  });
+
   test('a tool that cannot be recorded does not matter if the persona denies it', async () => {
     const bed = testBed();
     bed.tools = { read: {}, odd: { schema: nested(BOUNDS.jsonDepthMax + 1) } };
@@ -223,6 +232,15 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
     expect((await bed.eventsOf('run_failed'))[0]?.error.message).toBe(
       'there is no persona nobody; known personas: coder',
     );
+  });
+
+  test('and no more than 64 of them: a tenant may have thousands of personas', async () => {
+    const bed = testBed();
+    const names = Array.from({ length: 1_000 }, (_, i) => `p${i}`);
+    const personas = { find: async () => null, names: async () => names };
+    await started(bed, { persona: 'nobody' }, { personas });
+    const message = (await bed.eventsOf('run_failed'))[0]?.error.message;
+    expect(message).toMatch(/known personas: p0, (p\d+, ){62}p\d+ and 936 more$/);
   });
 
   test('and the session continues with the next prompt, once the cause is fixed', async () => {

@@ -218,6 +218,29 @@ test.each(ways)('a gap that the leader has too stops the load, at any position: 
   }
 });
 
+test('a store that is slower than the session gets one snapshot at a time, and the newest one last', async () => {
+  const bed = testBed();
+  const { snapshots } = bed.bus;
+  let [open, most] = [0, 0];
+  const slow: Snapshots = {
+    ...snapshots,
+    put: async (...put) => {
+      most = Math.max(most, ++open);
+      await bed.time.clock().sleep(1_000);
+      await snapshots.put(...put);
+      open--;
+    },
+  };
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  const host = await bed.host({ snapshotEvery: 1, passivateAfterMs: 500, sweepEveryMs: 200 }, { snapshots: slow });
+  await bed.start();
+  await bed.time.advance(5_000);
+  expect(host.live).toBe(0);
+  expect(most).toBe(1);
+  const bytes = await snapshots.get(refOf());
+  expect(JSON.parse(Buffer.from(bytes as Uint8Array).toString()).n).toBe((await bed.records()).length);
+});
+
 test('a snapshot that cannot be stored does not affect the session', async () => {
   const bed = testBed();
   const failing = { ...NONE, put: async () => Promise.reject(new Error('full')) };

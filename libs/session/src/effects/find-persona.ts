@@ -28,6 +28,9 @@ export interface FoundPersona {
   readonly served?: true | undefined;
 }
 
+/** Maximum number of known personas in a failure. */
+const LISTED_MAX = 64;
+
 /** The persona of a session whose start names none. */
 const PLAIN_PERSONA: Persona = {
   name: 'assistant',
@@ -53,7 +56,7 @@ export async function findPersona(
     const names = await personaNames(known, tenant);
     return {
       code: 'persona_not_found',
-      message: `there is no persona ${String(asked)}; known personas: ${names.join(', ') || 'none'}`,
+      message: `there is no persona ${String(asked)}; known personas: ${listed(names)}`,
     };
   }
   return found;
@@ -91,7 +94,7 @@ export type ChosenPersona = {
  * Finds the persona that a delegation or hand-off names: first the session's own persona, then the personas of its
  * start, then {@link namedPersona}. For the own persona, if it is a served one, {@link namedPersona} comes first.
  * @param session `persona`: its own persona, as pinned. `ofStart`: the personas of its start.
- * @returns for an unknown name, `persona_not_found` with the known names.
+ * @returns for an unknown name, `persona_not_found` with known names, at most {@link LISTED_MAX}.
  * @throws errors of the port `Personas`.
  */
 export async function chosenPersona(
@@ -109,7 +112,14 @@ export async function chosenPersona(
   if (carried) return { reference: carried, definition: carried };
   const names = new Set([own?.name, ...ofStart.map((persona) => persona.name), ...(await personaNames(known, tenant))]);
   const there = [...names].filter((one) => one !== undefined).sort();
-  return { code: 'persona_not_found', message: `there is no persona ${name}; known personas: ${there.join(', ')}` };
+  return { code: 'persona_not_found', message: `there is no persona ${name}; known personas: ${listed(there)}` };
+}
+
+/** Names in a failure. A model may read it, and a tenant may have thousands of personas. */
+function listed(names: readonly string[]): string {
+  if (names.length === 0) return 'none';
+  const more = names.length > LISTED_MAX ? ` and ${names.length - LISTED_MAX} more` : '';
+  return names.slice(0, LISTED_MAX).join(', ') + more;
 }
 
 /** The persona's own `version`, or else a hash of its whole definition, with prompt and skills. */

@@ -30,10 +30,12 @@ import {
   type PinnedPrice,
   type PriceTable,
   type Provision,
-  type ProvisionOutcome,
+  ProvisionOutcome,
   pinnedPrice,
   pinPermissions,
+  problemSentences,
   type RememberedRule,
+  readStrictly,
   type SessionRef,
   type StartSettings,
   type ToolDefinition,
@@ -228,6 +230,7 @@ async function provision(
       (await untilAnswered(ports.clock, signal, () => personaNames(ports, ref.tenant))) ?? [];
     const tools = await withCrew(selected, persona, settings.personas ?? [], namesOfPersonas);
     if (signal.aborted) return cancelledProvision(effectId);
+    // Before `pin`, which would fail without the name of the tool.
     const problem = unreadableSkills(persona, toolset.tools) ?? unrecordableTool(tools);
     if (problem) return failed(problem);
     const notifies = ports.approvalNotices !== undefined;
@@ -236,7 +239,10 @@ async function provision(
     const chosen = { identity, served, model, mode, modePrompt, root, daemon, ceiling };
     const base = pin(settings, persona, chosen, tools, hooks.table, limits, price, notifies);
     const resolved = remembered.length === 0 ? base : { ...base, remembered: [...remembered] };
-    return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
+    const outcome = { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved } as const;
+    // Read here, not by `readOutcome`, so that the tools of an invalid outcome are closed.
+    const read = ProvisionOutcome.safeParse(outcome);
+    return read.success ? { outcome: read.data, toolset } : failed(unrecordable(outcome));
   };
   let provisioned: Provisioned | null = null;
   try {
@@ -254,6 +260,12 @@ function failedProvision(effect_id: string, error: Failure): Provisioned {
 
 function cancelledProvision(effect_id: string): Provisioned {
   return { outcome: { type: 'provision_outcome', effect_id, status: 'cancelled' }, toolset: null };
+}
+
+function unrecordable(outcome: ProvisionOutcome): Failure {
+  const read = readStrictly(ProvisionOutcome, outcome);
+  const problem = read.ok ? '' : problemSentences(read.problems).join('; ');
+  return { code: 'provision_failed', message: `what was resolved cannot be recorded: ${problem}` };
 }
 
 // The failure of a check that threw. It must be a value, because the tools that open at the same time must be closed.

@@ -94,9 +94,9 @@ export function unreadableSkills({ name, skills = [] }: Persona, tools: readonly
 }
 
 /**
- * The failure of the first tool that a record cannot contain; otherwise null. The last check of the tools that sources
- * opened: a tool's schema may be nested deeper than `BOUNDS.jsonDepthMax`, or contain `1e999`, which JSON parsers read as Infinity. The source of
- * MCP tools omits such tools itself.
+ * The failure of the first tool that a record cannot contain; otherwise null. A tool's schema may be nested deeper than
+ * `BOUNDS.jsonDepthMax`, or contain `1e999`, which JSON parsers read as Infinity. The source of MCP tools omits such
+ * tools itself.
  * @param tools the selected tools: a tool that the persona or the start denies does not matter.
  */
 export function unrecordableTool(tools: readonly ToolDefinition[]): Failure | null {

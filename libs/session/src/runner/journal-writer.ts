@@ -50,6 +50,8 @@ export class JournalWriter {
   #sinceSnapshot = 0;
   /** Whether that attempt has failed. */
   #hasFailedSnapshot = false;
+  /** The attempt in progress; null without one. */
+  #storing: Promise<void> | null = null;
   #hasWritten = false;
   #unsettled: SealedRecord | null;
   /** Bytes of queued injections, as the host's quotas have them. */
@@ -243,7 +245,8 @@ export class JournalWriter {
   async keepSnapshot(): Promise<void> {
     if (this.#exit.hasLeft) return;
     const isDue = this.#sinceSnapshot > 0 || this.#hasFailedSnapshot;
-    if (this.#session && this.#session.n > 0 && isDue) await this.#snapshot(this.#session);
+    if (this.#session && this.#session.n > 0 && isDue) void this.#snapshot(this.#session);
+    await this.#storing;
   }
 
   /**
@@ -295,7 +298,7 @@ export class JournalWriter {
 
   /**
    * Receipts, effects and status follow the acknowledgement, never precede it (RUNNER-3 and RUNNER-4,
-   * session-runner.ts). Each `snapshotEvery` records it starts to store a snapshot.
+   * session-runner.ts). Each `snapshotEvery` records it starts to store a snapshot, once the one before is stored.
    */
   #acknowledged(session: Live, record: JournalRecord, place: InboxPlace | undefined): void {
     const { input, events } = record;
@@ -316,7 +319,7 @@ export class JournalWriter {
       this.reconcile();
     }
     this.#observer.recorded(record, { before, after: state }, place?.command ?? null, session.copy !== null);
-    if (++this.#sinceSnapshot >= this.#options.snapshotEvery) void this.#snapshot(session);
+    if (++this.#sinceSnapshot >= this.#options.snapshotEvery && !this.#storing) void this.#snapshot(session);
   }
 
   #countPending(bytes: number): void {
@@ -325,18 +328,30 @@ export class JournalWriter {
     this.#ports.quotas?.notePending(this.#ref, bytes);
   }
 
-  /** Contract: does not reject. */
-  async #snapshot(session: Live): Promise<void> {
+  /** Stores a snapshot of the session as it is now, after the one in progress. Contract: does not reject. */
+  #snapshot(session: Live): Promise<void> {
     this.#sinceSnapshot = 0;
     this.#hasFailedSnapshot = false;
-    try {
-      await this.#ports.snapshots.put(this.#ref, snapshotBytes(session), summaryOf(session.actor.state));
-    } catch (error) {
-      this.#hasFailedSnapshot = true;
-      this.#ports.log.warn(
-        { session_id: this.#ref.sessionId, error: (error as Error).message },
-        'the snapshot was not stored; the journal is complete',
-      );
-    }
+    const before = this.#storing;
+    const storing = (async () => {
+      try {
+        // Made before the wait: the runner may leave the session meanwhile.
+        const [bytes, summary] = [snapshotBytes(session), summaryOf(session.actor.state)];
+        // An older snapshot must not replace a newer one.
+        await before;
+        await this.#ports.snapshots.put(this.#ref, bytes, summary);
+      } catch (error) {
+        this.#hasFailedSnapshot = true;
+        this.#ports.log.warn(
+          { session_id: this.#ref.sessionId, error: (error as Error).message },
+          'the snapshot was not stored; the journal is complete',
+        );
+      }
+    })();
+    this.#storing = storing;
+    void storing.then(() => {
+      if (this.#storing === storing) this.#storing = null;
+    });
+    return storing;
   }
 }
