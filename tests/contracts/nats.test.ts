@@ -28,6 +28,7 @@ import type { CommandSender, Log } from '@coxswain/ports';
 import {
   AnswerSoFar,
   BLOBS_STREAM,
+  BOUNDS,
   COMPRESSED_BLOCKS,
   JOURNAL_STREAMS,
   REWRITE_REPLICAS,
@@ -182,7 +183,22 @@ describe('NATS', { timeout: 60_000 }, () => {
     const sha256 = createHash('sha256').update(data).digest('hex');
     await blobs.put(sha256, data);
     for (let read = 0; read < 5; read++) expect((await blobs.get(sha256))?.length).toBe(300_000);
-    expect(await consumersOf(BLOBS_STREAM)).toBe(0);
+    expect((await stateOf(BLOBS_STREAM)).consumer_count).toBe(0);
+  });
+
+  test('the age of a blob is that of the clock of the store: a machine that is a day behind renews it, too', async () => {
+    const clock = { nowMs: () => Date.now() };
+    const blobs = createNatsBlobs(nc, clock);
+    const data = randomBytes(1_000);
+    const sha256 = createHash('sha256').update(data).digest('hex');
+    const writes = async () => (await stateOf(BLOBS_STREAM)).last_seq;
+    await blobs.put(sha256, data);
+    const before = await writes();
+    await blobs.put(sha256, data);
+    expect(await writes()).toBe(before);
+    clock.nowMs = () => Date.now() + BOUNDS.unusedBlobKeptMs;
+    await blobs.put(sha256, data);
+    expect(await writes()).toBe(before + 1);
   });
 
   describe('streams', () => {
@@ -532,9 +548,9 @@ async function messagesOn(stream: string, filter: string): Promise<number> {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-async function consumersOf(stream: string): Promise<number> {
+async function stateOf(stream: string): Promise<{ readonly consumer_count: number; readonly last_seq: number }> {
   const answer = await nc.request(`$JS.API.STREAM.INFO.${stream}`, '', { timeout: 5_000 });
-  return answer.json<{ state: { consumer_count: number } }>().state.consumer_count;
+  return answer.json<{ state: { consumer_count: number; last_seq: number } }>().state;
 }
 
 async function update(config: Record<string, unknown>): Promise<void> {
