@@ -1,10 +1,10 @@
-# One image for every service of Coxswain; what it runs is said by the arguments of `cox`:
+# One image for every service of Coxswain. The arguments of `cox` choose the service:
 #   docker build -t coxswain . && docker run --rm coxswain serve sessions --nats nats://bus:4222
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 ARG NATS_IMAGE=nats:2.15.1-alpine
 
-# What is installed and built is JavaScript, the same on every platform: both stages run on the platform of the builder.
-# The package files of the workspace alone: what is installed depends on nothing else, so that a changed source installs nothing anew.
+# The result is JavaScript, the same on every platform, so both stages run on the platform of the builder.
+# Only the package files of the workspace, so that a changed source does not repeat the installation.
 FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS manifests
 COPY . /src
 RUN mkdir /manifests && cd /src \
@@ -16,11 +16,11 @@ COPY --from=manifests /manifests ./
 RUN --mount=type=cache,target=/root/.npm --mount=type=secret,id=npmrc,target=/root/.npmrc \
     npm ci --ignore-scripts
 COPY . .
-# Bundles `cox`. Afterwards only what runs stays.
+# Bundles `cox`, then removes everything that is not needed at run time.
 RUN npm run prepare && npm prune --omit=dev --ignore-scripts && rm -rf node_modules/@coxswain node_modules/.cache
-# What only compilers and debuggers read: more than a third of it.
+# Files for compilers and debuggers only: more than a third of the size.
 RUN find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
-# What is copied into the image, and nothing else.
+# Everything that is copied into the image.
 RUN mkdir -p /image/libs/cli && cp -a LICENSE package.json node_modules /image/ \
     && cp -a libs/cli/package.json libs/cli/bin libs/cli/dist libs/cli/starter /image/libs/cli/ \
     && if [ -d libs/cli/node_modules ]; then cp -a libs/cli/node_modules /image/libs/cli/; fi
@@ -28,10 +28,10 @@ RUN mkdir -p /image/libs/cli && cp -a LICENSE package.json node_modules /image/ 
 FROM ${NATS_IMAGE} AS nats
 
 FROM ${NODE_IMAGE}
-# Tools of agents start processes: process 1 has to reap those that their parents leave behind.
+# Tools of agents start processes. Process 1 must reap orphans.
 RUN apt-get update && apt-get install -y --no-install-recommends 'tini=0.19.0-1*' && apt-get clean && rm -rf /var/lib/apt/lists/*
 COPY --from=build /image /opt/coxswain
-# For the demo and `cox up`. It is linked statically: it needs nothing of its own image.
+# For the demo and `cox up`. The binary is linked statically, so it is enough to copy it.
 COPY --from=nats /usr/local/bin/nats-server /usr/local/bin/nats-server
 COPY deploy/image/cox-health /usr/local/bin/cox-health
 RUN ln -s /opt/coxswain/libs/cli/bin/cox.mjs /usr/local/bin/cox \
@@ -48,14 +48,14 @@ LABEL org.opencontainers.image.title="Coxswain" \
       org.opencontainers.image.revision="${REVISION}"
 # Node uses HTTP_PROXY and HTTPS_PROXY for model requests only with this setting.
 ENV NODE_ENV=production COX_STATE_DIR=/var/lib/coxswain COX_FETCH=never NODE_USE_ENV_PROXY=1
-# By number, so that a cluster can see that it is not root.
+# A number, so that Kubernetes can check that it is not root.
 USER 1000:1000
-# The root of sessions that name none.
+# The root folder of sessions without one.
 WORKDIR /workspace
-# Writable also where the root file system is read-only.
+# Writable also with a read-only root file system.
 VOLUME /var/lib/coxswain
 STOPSIGNAL SIGTERM
-# Asks the service over its socket. A container that runs no service has none to ask: docker run --no-healthcheck.
+# Asks the service over its socket. For a container without a service: docker run --no-healthcheck.
 HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=3 CMD ["cox-health"]
 ENTRYPOINT ["/usr/bin/tini", "--", "cox"]
 CMD ["--help"]

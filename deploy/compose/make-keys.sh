@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes the keys of the bus at the first `docker compose up`, and gives each service the one that it needs, in a volume
-# of its own. At every other start the keys stay, with the rights that this release gives them. It runs as root without a network, with no right but to hand files over.
+# Creates the keys of the bus at the first `docker compose up`, and copies the key of each service to the service's volume.
+# Later starts keep the keys and renew their permissions. It runs as root, without a network and with the
+# capability CHOWN only.
 set -eu
 
 if [ -e /keys/all/auth ]; then cox admin auth --out /keys/all/auth --renew; else cox admin auth --out /keys/all/auth; fi
@@ -8,7 +9,7 @@ if [ -e /keys/all/auth ]; then cox admin auth --out /keys/all/auth --renew; else
 [ -e /keys/all/auth/retention.nk ] || cox admin auth --out /keys/all/auth --add retention
 [ -e /keys/all/auth/tenants/default/personas.nk ] || cox admin auth --out /keys/all/auth --add default/personas
 
-# give FILE VOLUME NAME: a file appears whole or not at all.
+# give FILE VOLUME NAME: copies a file atomically.
 give() {
   rm -f "/keys/$2/.$3"
   cp "/keys/all/auth/$1" "/keys/$2/.$3"
@@ -29,5 +30,5 @@ give operator.token operator gateway.token
 
 # The servers and the command runners do not run as root either.
 chown 1000:1000 /data/nats-1 /data/nats-2 /data/nats-3 /commands/1 /commands/2
-# A new volume is handed over; a folder that somebody has mounted stays theirs.
+# A new, empty volume gets the user of the services. A mounted folder keeps its owner.
 if [ "$(stat -c %u /workspace)" = 0 ] && [ -z "$(ls -A /workspace)" ]; then chown 1000:1000 /workspace; fi

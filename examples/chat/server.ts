@@ -10,7 +10,7 @@ import { connect } from '@coxswain/client';
 const { COX_MODEL = '', PORT = '8080' } = process.env;
 const client = await connect();
 
-// The random id is the right to its session. A server with users also checks whose session it is.
+// Everyone who knows the random id may use the session. A server with users also checks the owner of the session.
 function sessionOf(id: string | null) {
   if (!/^chat-[0-9a-f-]{36}$/.test(id ?? '')) throw new Error('not a session of this page');
   return client.session(String(id));

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the repository of the example anew, and has the crew review its last commit. What stands behind it goes to cox run:
+# Creates the repository of the example again, and lets the crew review its last commit. The arguments go to cox run:
 #   ./run.sh --model anthropic/claude-sonnet-4-5
 set -eu
 cd "$(dirname "$0")"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Has the crew answer a question from the documents in input/. What stands behind it goes to cox run:
+# Lets the crew answer a question from the documents in input/. The arguments go to cox run:
 #   ./run.sh --model anthropic/claude-sonnet-4-5
 set -eu
 cd "$(dirname "$0")"

@@ -1,22 +1,22 @@
 /**
- * Refunds in files, one for each order, outside of what agents can reach. A file is linked into its place whole: of two who
- * refund the same order at once, in whichever processes, one has done it and the other is told.
+ * Refunds in files, one for each order, where no agent can write. A complete file is linked into its place: if two
+ * processes refund the same order at the same time, one succeeds and the other gets an error.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A refund that was made. */
+/** A completed refund. */
 export interface Refund {
   readonly receipt: string;
   readonly order: string;
   readonly cents: number;
   readonly reason: string;
-  /** Of the call that asked for it: asked again under the same key, it is the same refund. */
+  /** The idempotency key of the call: a repeated call with the same key gets the same refund. */
   readonly key: string;
 }
 
-/** What customers have paid, in cents, by order. */
+/** The payments of customers, in cents, by order. */
 export type Orders = ReadonlyMap<string, number>;
 
 /** Reads `order,…,cents` lines below a heading. */
@@ -27,8 +27,8 @@ export function readOrders(csv: string): Orders {
 
 /**
  * Refunds an order, once.
- * @param key the call's: whoever asks again under it gets the refund that was made.
- * @throws Error saying why there is none: no such order, more than was paid, or another refund of it.
+ * @param key the idempotency key of the call: a repetition gets the completed refund.
+ * @throws Error with the reason: unknown order, more than was paid, or an earlier refund of the order.
  */
 export async function refundOrder(
   ledger: string,

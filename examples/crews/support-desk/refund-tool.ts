@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { defineTool } from '@coxswain/client';
 import { inMoney, readOrders, refundOrder } from './refund-ledger.ts';
 
-/** @param orders a CSV file of orders. @param ledger the folder of refunds; made when the first one is. */
+/** @param orders a CSV file of orders. @param ledger the folder of refunds, created with the first one. */
 export function refundTool(orders: string, ledger: string) {
   return defineTool({
     name: 'refund',
@@ -18,7 +18,7 @@ export function refundTool(orders: string, ledger: string) {
       required: ['order', 'cents', 'reason'],
       additionalProperties: false,
     },
-    // A call whose worker died is made once more, and finds in the ledger what it has done already.
+    // After the death of its worker, the call runs again and finds its own refund in the ledger.
     idempotent: true,
     async execute({ order, cents, reason }, { idempotencyKey: key }) {
       const asked = { order: String(order), cents: Number(cents), reason: String(reason), key };

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Opens the desk, with its refunds as a process of their own, gives it the tickets in input/tickets as jobs, and stays with it.
-# What stands behind it goes to cox run:
+# Starts the desk, serves its refund tool in a separate process, sends the tickets in input/tickets as jobs, and follows the
+# desk. The arguments go to cox run:
 #   ./run.sh --model anthropic/claude-sonnet-4-5
 set -eu
 cd "$(dirname "$0")"
-# Called directly and not by npx: what is told to stop is then the process itself.
+# Called directly and not by npx, so that a signal reaches the process itself.
 PATH="$(cd ../../.. && pwd)/node_modules/.bin:$PATH"
 DESK="${DESK:-desk-$(date +%s)}"
 

@@ -1,9 +1,9 @@
-/** Refuses prompts, follow-ups and steering that hold a secret, before a model or its provider sees them. */
+/** Denies prompts, follow-ups and steers that contain a secret, before a model or its provider gets them. */
 import { allow, deny, type HookHandler } from '@coxswain/client';
 
 /**
- * What providers' keys look like. Prompts come from anywhere, so no pattern may be made slow by one: every repetition has
- * an upper bound, and the time is linear in the prompt.
+ * The forms of providers' keys. Prompts are untrusted, so no prompt may make a pattern slow: every repetition has an
+ * upper bound, and the time is linear in the prompt.
  */
 export const SECRETS: Readonly<Record<string, RegExp>> = {
   'a private key': /-----BEGIN (?:[A-Z]{1,12} ){0,3}PRIVATE KEY-----/,
@@ -22,7 +22,7 @@ export const SECRETS: Readonly<Record<string, RegExp>> = {
     /(?:key|secret|token|passw(?:or)?d)["']?\s{0,2}[:=]\s{0,2}["']?(?=[a-z_+/~-]{0,40}\d)[\w+/~-]{20}/i,
 };
 
-/** Names what was found and where, and never quotes it: a reason is shown, logged and recorded. */
+/** Names the kind and the line of a finding, and never quotes it: a reason is shown, logged and recorded. */
 export const refuseSecrets: HookHandler<'UserPromptSubmit'> = ({ prompt, origin }) => {
   for (const [kind, pattern] of Object.entries(SECRETS)) {
     const at = prompt.search(pattern);

@@ -1,4 +1,4 @@
-/** Cuts a result in its middle. */
+/** Leaves out the middle of a long result. */
 import { type HookHandler, rewrite } from '@coxswain/client';
 
 const KEPT = 4_000;

@@ -1,4 +1,4 @@
-/** Reminds the model, when it is about to fetch something from a network, what that something is worth. */
+/** Reminds the model, before it fetches something from a network, that the content is untrusted. */
 import { defineHooks, type HookHandler, remind } from '@coxswain/client';
 
 const mindStrangers: HookHandler<'PreToolUse'> = ({ tool }) =>
@@ -14,9 +14,9 @@ const mindStrangers: HookHandler<'PreToolUse'> = ({ tool }) =>
 
 export default defineHooks({
   PreToolUse: [
-    // Tools that fetch, by name: fetch_url, and those of MCP servers.
+    // Tools that fetch, by name: fetch_url, and tools of MCP servers.
     { pattern: '*fetch*', handler: mindStrangers },
-    // Commands that do. RE2 syntax, in linear time.
+    // Commands that fetch. RE2 syntax, in linear time.
     {
       pattern: 'tool.args.command =~ "\\\\b(curl|wget|git (clone|pull|fetch)|npm (i|install|ci))\\\\b"',
       handler: mindStrangers,

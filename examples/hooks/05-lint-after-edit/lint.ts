@@ -1,8 +1,8 @@
-/** The linter: Node's own syntax check, which runs nothing of the file, but has to know that it is a module. Put yours here. */
+/** The linter: Node's syntax check, which does not run the file. Replace it by your own. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 
-/** How it ended, and what the model is told. */
+/** The outcome, and the text for the model. */
 export interface Linted {
   readonly status: 'succeeded' | 'failed';
   readonly report: string;
@@ -10,7 +10,7 @@ export interface Linted {
 
 const LINTED_WITHIN_MS = 30_000;
 
-/** Lints one file. Never rejects: a linter that does not run has found nothing, and says so. */
+/** Lints one file. Never rejects: if the linter cannot run, the outcome says so. */
 export function lint(root: string, path: string): Promise<Linted> {
   return new Promise((resolve) => {
     execFile(

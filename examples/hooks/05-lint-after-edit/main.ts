@@ -1,6 +1,6 @@
 /**
- * A program that hosts a session and lints every JavaScript module that the session has edited. Hooks answer and do not
- * work: this one returns a receipt, and the end of the job reaches the model as feedback before its next answer.
+ * A program that hosts a session and lints every JavaScript module that the session has edited. A hook must answer
+ * quickly. This one starts a job, and the report of the job reaches the model as feedback before its next answer.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ const hooks = defineHooks({
   FileEdited: {
     pattern: '*.mjs',
     handler({ path, session }, { idempotencyKey }) {
-      // Asked again after a crash, it is the same job.
+      // If the hook is asked again after a crash, the id is that of the same job.
       const job = { jobId: `lint:${idempotencyKey}`, affectedPaths: [path] };
       jobs.push(
         lint(root, path).then(({ status, report }) =>
@@ -36,7 +36,7 @@ try {
   const permissions = { rules: [{ tool: '*', action: 'allow' as const }] };
   const session = await coxswain.startSession({ prompt, model, root, permissions });
   const { text, stopReason } = await session.result();
-  // What is reported after the last answer waits for the session's next prompt.
+  // A report after the last answer waits for the next prompt of the session.
   await Promise.all(jobs);
   for await (const { record } of session.journal())
     for (const event of record.events) if (event.type === 'feedback_received') console.log(event.body);

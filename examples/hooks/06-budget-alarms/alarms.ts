@@ -1,4 +1,4 @@
-/** Alarms when a run has used up a part of its budget: each once in a run, and each in its own way. */
+/** Alarms when a run has used up a part of its budget: each threshold fires once in a run. */
 import { defineHooks, type HandlerPayload, remind } from '@coxswain/client';
 
 function told({ session, budgetPct, usage }: HandlerPayload<'OnBudgetThreshold'>): string {
@@ -6,14 +6,14 @@ function told({ session, budgetPct, usage }: HandlerPayload<'OnBudgetThreshold'>
 }
 
 export default defineHooks({
-  // People hear of it. A terminal stands here for your chat or pager.
+  // Notifies people. Replace the terminal by your chat or pager.
   'OnBudgetThreshold(50)': (payload) => console.error(`note: ${told(payload)}`),
-  // The model hears of it, while there is something left to come to an end with.
+  // Notifies the model, while there is budget left to finish.
   'OnBudgetThreshold(80)': ({ budgetPct, usage }) =>
     remind(
       `${budgetPct} % of the ${usage.budget} for this task are used up. Finish what you have begun, and begin nothing new.`,
       { dedupeKey: 'budget', tags: ['budget'] },
     ),
-  // At 100 percent the run ends by itself: somebody has to know.
+  // At 100 percent the run ends: notify the person on call.
   'OnBudgetThreshold(100)': (payload) => console.error(`ALARM: ${told(payload)}, and was ended`),
 });

@@ -1,4 +1,4 @@
-/** Writes what a session does and is told to do into a file that only grows, one JSON object a line. */
+/** Writes the actions of a session and its messages to an append-only file, one JSON object per line. */
 import { type FileHandle, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { HookHandler } from '@coxswain/client';
@@ -7,10 +7,10 @@ const FILE = resolve(process.env.AUDIT_TRAIL ?? 'audit.jsonl');
 let trail: Promise<FileHandle> | undefined;
 
 /**
- * Writes one line, and answers when it is on the disk. If it cannot, it throws: where something is to be decided the
- * default `fail_closed` refuses it, so that no call runs unaudited.
+ * Writes one line, and answers when it is on disk. If it cannot, it throws. At points that decide, the default
+ * `fail_closed` then denies the operation, so that no call runs without an entry.
  *
- * At least once: asked again after a crash, it writes the line again, under the same id. Readers take the first of each.
+ * At least once: if the hook is asked again after a crash, it writes the line again, with the same id. Readers use the first.
  */
 export const record: HookHandler = async (payload, { idempotencyKey, tenant }) => {
   const line = { id: idempotencyKey, at: new Date().toISOString(), tenant, ...payload };
@@ -19,7 +19,7 @@ export const record: HookHandler = async (payload, { idempotencyKey, tenant }) =
     trail = undefined;
     throw error;
   });
-  // Its line break goes first: a line that a crash has torn stays a line of its own.
+  // The line break comes first, so that an incomplete line of a crash stays a separate line.
   await file.appendFile(`\n${JSON.stringify(line)}`);
   await file.datasync();
 };

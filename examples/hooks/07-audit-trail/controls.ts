@@ -1,6 +1,6 @@
 /**
- * Adds to an audit trail what a session was told to do, from its exported journal on standard input: every command, also
- * those that no hook is asked about or that were rejected, with who has sent it. Adding a journal twice does no harm.
+ * Adds the commands of a session to an audit trail, from its exported journal on standard input: every command with its
+ * actor, also commands that no hook sees, and rejected ones. Adding a journal twice does no harm.
  */
 import { appendFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 /** A line of the trail: its id, when it was written, and the payload of the hook point. */
 export type TrailLine = { readonly id: string; readonly at: string; readonly event: string } & Record<string, unknown>;
 
-/** The lines of a trail, the first of each id. A line that a crash has torn is passed over: its hook was asked again. */
+/** The lines of a trail, the first of each id. An incomplete line of a crash is skipped: its hook was asked again. */
 export async function* readTrail(file: string): AsyncGenerator<TrailLine> {
   const seen = new Set<string>();
   for await (const text of createInterface({ input: createReadStream(file) })) {
@@ -21,7 +21,7 @@ function parsed(text: string): TrailLine | null {
   try {
     return JSON.parse(text);
   } catch {
-    // Torn, or the empty one at the beginning.
+    // Incomplete, or the empty line at the beginning.
     return null;
   }
 }

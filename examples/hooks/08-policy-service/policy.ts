@@ -1,6 +1,6 @@
 /**
- * Decides from a document which calls may run: the first rule that matches holds, else the default. The document is
- * part of the module: when it is changed, the service loads both again, and a version that does not read is not taken.
+ * Decides by a document which calls may run: the first rule that matches applies, otherwise the default. The module
+ * imports the document. After a change of the document the service loads both again, and rejects an invalid version.
  */
 import { allow, ask, defineHooks, deny } from '@coxswain/client';
 import document from './policy.json' with { type: 'json' };
@@ -9,13 +9,13 @@ import { decide, readPolicy } from './rules.ts';
 const policy = readPolicy(document);
 
 export default defineHooks({
-  // Before anything of a batch runs: what the policy denies is denied, whatever other rules would allow.
+  // Asked before any call of a batch runs. A denial here applies, whatever other rules allow.
   GateToolCalls: ({ calls }) =>
     calls.map((call) => {
       const { effect, reason } = decide(policy, call.name, call.args);
       return effect === 'deny' ? deny(reason) : allow();
     }),
-  // Where a person would be asked: the policy answers, unless it says that the person should.
+  // Asked before a person. The policy answers, unless its rule says that a person decides.
   PermissionAsked: ({ tool }) => {
     const { effect, reason } = decide(policy, tool.name, tool.args);
     if (effect === 'ask') return ask(reason);

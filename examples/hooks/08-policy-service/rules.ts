@@ -1,16 +1,16 @@
-/** The rules of a policy document, and what they say of a call. */
+/** The rules of a policy document, and their decision about a call. */
 import { posix } from 'node:path';
 
-/** What becomes of a call. */
+/** The decision about a call. */
 export type Effect = 'allow' | 'deny' | 'ask';
 
-/** One rule. All that it says must fit. */
+/** One rule. It matches if all of its members match. */
 export interface Rule {
-  /** Names of tools, or what they begin with and a `*`. */
+  /** Names of tools, or a prefix followed by `*`. */
   readonly tools: readonly string[];
-  /** Arguments that are paths inside a folder. */
+  /** Arguments that must be paths inside a folder. */
   readonly under?: Readonly<Record<string, string>>;
-  /** Arguments that are one of these texts. */
+  /** Arguments that must be one of these texts. */
   readonly is?: Readonly<Record<string, readonly string[]>>;
   readonly effect: Effect;
   readonly reason?: string;
@@ -25,7 +25,7 @@ export interface Policy {
 const EFFECTS: readonly unknown[] = ['allow', 'deny', 'ask'];
 const KEYS: readonly string[] = ['tools', 'under', 'is', 'effect', 'reason'];
 
-/** Reads a document. @throws where it is none: a misspelt condition must not make a rule fit more than was meant. */
+/** Reads a document. @throws if it is invalid: a misspelt condition must not make a rule match more calls. */
 export function readPolicy(document: unknown): Policy {
   const { rules, default: otherwise } = document as Policy;
   if (!EFFECTS.includes(otherwise)) throw new Error(`policy: default must be one of ${EFFECTS.join(', ')}`);
@@ -39,7 +39,7 @@ export function readPolicy(document: unknown): Policy {
   return { rules, default: otherwise };
 }
 
-/** What a policy says of a call, and why. */
+/** The decision of a policy about a call, and the reason. */
 export function decide(
   policy: Policy,
   tool: string,
@@ -63,7 +63,7 @@ function fits({ tools, under = {}, is = {} }: Rule, tool: string, args: unknown)
   );
 }
 
-// Before it is compared: docs/../secrets is not in docs.
+// Normalized before the comparison: docs/../secrets is not in docs.
 function isInside(path: string | undefined, folder: string): boolean {
   return path !== undefined && posix.normalize(path).startsWith(`${posix.normalize(folder)}/`);
 }

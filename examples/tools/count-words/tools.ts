@@ -1,4 +1,4 @@
-/** A tool in a process of its own: `cox serve tools ./tools.ts`. */
+/** A tool in its own process: `cox serve tools ./tools.ts`. */
 import { defineTool } from '@coxswain/client';
 
 export default defineTool({
@@ -10,7 +10,7 @@ export default defineTool({
     required: ['text'],
     additionalProperties: false,
   },
-  // Counting again does no harm: a call whose worker died is simply made once more.
+  // A repetition does no harm: after the death of its worker, the call runs again.
   idempotent: true,
   execute: ({ text }) => `${String(text).split(/\s+/).filter(Boolean).length} words`,
 });

@@ -1,8 +1,8 @@
-// A policy: coxswain.yaml names its handlers, for every session that is started in this folder.
+// A policy: coxswain.yaml names its handlers. They apply to every session that starts in this folder.
 import { allow, deny } from '@coxswain/client';
 
 /**
- * Refuses to read what holds keys. What a handler is given and may return is in docs/reference/hooks.md of Coxswain.
+ * Denies reads of files that hold keys. docs/reference/hooks.md of Coxswain lists the payload and the returns of a handler.
  * @type {import('@coxswain/client').HookHandler<'PreToolUse'>}
  */
 export function keepSecrets({ tool }) {

@@ -1,4 +1,4 @@
-// Over a real bus: a nats-server of its own, found or fetched as cox does it, and gone when the tests have ended.
+// On a real bus: a separate nats-server, found or downloaded as cox does it. It ends with the tests.
 import test from 'node:test';
 import { calls, NatsServerNotFoundError, says, startBus } from '@coxswain/testing';
 import countWords from '../tools/count-words.mjs';
@@ -8,7 +8,7 @@ test('the tool is called where it is served', async (t) => {
     if (error instanceof NatsServerNotFoundError) return error;
     throw error;
   });
-  // Where there is none and none can be fetched, the tests in memory still say whether the tool is right.
+  // Without a nats-server, and without a download, the tests in memory still check the tool.
   if (bus instanceof NatsServerNotFoundError) return t.skip(bus.message.replaceAll('\n', ' '));
   t.after(() => bus.stop());
   await bus.serveTool(countWords);

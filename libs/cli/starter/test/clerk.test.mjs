@@ -1,4 +1,4 @@
-// In memory: no server, no key, no time that is spent. docs/guides/testing.md of Coxswain has the rest.
+// In memory: no server, no key, and virtual time. See docs/guides/testing.md of Coxswain.
 import { join } from 'node:path';
 import test from 'node:test';
 import { atSeam, calls, given, prompt, says, steer } from '@coxswain/testing';

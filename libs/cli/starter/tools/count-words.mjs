@@ -1,4 +1,4 @@
-// A tool in a process of its own: npx cox serve tools tools/count-words.mjs, or serveTool() in a program.
+// A tool. coxswain.yaml runs it in the session host; `npx cox serve tools tools/count-words.mjs` runs it in its own process.
 import { defineTool } from '@coxswain/client';
 
 export default defineTool({
@@ -10,7 +10,7 @@ export default defineTool({
     required: ['text'],
     additionalProperties: false,
   },
-  // Counting again does no harm: a call whose worker died is made once more.
+  // A repetition does no harm: after the death of its process, the call runs again.
   idempotent: true,
   execute: ({ text }) => `${String(text).split(/\s+/).filter(Boolean).length} words`,
 });
