@@ -192,10 +192,12 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
       served.onDraining?.();
       // A closed connection cannot send outcomes: there is nothing to wait for.
       const drainMs = nc.isClosed() ? 0 : served.drainMs;
-      const late = setTimeout(() => work.abortAll('its process is stopping'), drainMs);
-      let giveUp: NodeJS.Timeout | undefined;
+      let timer: NodeJS.Timeout | undefined;
       const givenUp = new Promise<void>((resolve) => {
-        giveUp = setTimeout(resolve, drainMs + ABORT_GRACE_MS);
+        timer = setTimeout(() => {
+          work.abortAll('its process is stopping');
+          timer = setTimeout(resolve, ABORT_GRACE_MS);
+        }, drainMs);
       });
       await Promise.race([work.drain(), givenUp]);
       endTimers();
@@ -203,8 +205,7 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
       sendHeartbeat();
       await unsubscribeAll();
       await Promise.race([work.drain(), givenUp]);
-      clearTimeout(late);
-      clearTimeout(giveUp);
+      clearTimeout(timer);
       if (!nc.isClosed() && !(await confirmed(nc.flush()))) throw new NatsUnavailableError('the connection is lost');
     },
   };
