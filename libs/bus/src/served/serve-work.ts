@@ -36,7 +36,8 @@ export interface WorkService {
 /** A running service. */
 export interface ServingWork {
   /**
-   * Takes no more requests. Resolves when the accepted ones have ended, at most `drainMs` and eight seconds later.
+   * Takes no more requests. Resolves when the accepted ones have ended, at most `drainMs` and eight seconds later; at
+   * once after {@link ServingWork.abandon}.
    * @throws NatsUnavailableError at the end, if the connection is lost: hosts miss the last heartbeat.
    */
   stop(): Promise<void>;
@@ -184,6 +185,8 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
       }
     },
     async stop() {
+      // Hosts know that it is gone.
+      if (state === 'gone') return;
       state = 'draining';
       sendHeartbeat();
       // Messages that the server has already sent are accepted and run. Its own subject stays: the steps that still run may
