@@ -1,5 +1,5 @@
 /** Combines several sources of hooks into one. */
-import type { Hooks, Log } from '@coxswain/ports';
+import type { HookReply, Hooks, Log } from '@coxswain/ports';
 import { BOUNDS, type HookRegistration, type HookTable, inCallOrder, type TenantId } from '@coxswain/protocol';
 
 interface Combined {
@@ -42,9 +42,14 @@ export function combineHooks(sources: readonly Hooks[], log: Log): Hooks {
     },
     async ask(request, signal) {
       const owner = combined(request.ref.tenant).owners.get(nameOf(request.registration));
-      if (owner) return owner.ask(request, signal);
       const message = `no instance serves ${request.registration.id} any longer`;
-      return { status: 'failed', code: 'hook_unavailable', message };
+      let reply: HookReply = { status: 'failed', code: 'hook_unavailable', message };
+      // A source may still answer for a hook that it has just removed. One that cannot says so at once.
+      for (const source of owner ? [owner] : sources) {
+        reply = await source.ask(request, signal);
+        if (reply.status !== 'failed' || reply.code !== 'hook_unavailable') break;
+      }
+      return reply;
     },
   };
 }

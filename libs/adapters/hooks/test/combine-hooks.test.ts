@@ -1,6 +1,6 @@
 /** Several sources of hooks as one. */
 import type { Hooks } from '@coxswain/ports';
-import { BOUNDS, TenantId } from '@coxswain/protocol';
+import { BOUNDS, type HookRegistration, TenantId } from '@coxswain/protocol';
 import { expect, test, vi } from 'vitest';
 import { combineHooks, createHookRegistry } from '../src/mod.ts';
 import { askFirst, ref } from './ask.ts';
@@ -46,6 +46,31 @@ test('each question goes to the source that has registered what is asked', async
   const hooks = combineHooks([one, two], log);
   expect(await askFirst(hooks, 'session_idle')).toEqual({ status: 'returned', raw: { body: 'from two' } });
   expect(await askFirst(hooks, 'post_turn')).toEqual({ status: 'returned', raw: { body: 'from one' } });
+});
+
+test('a question about a hook that its source has just removed goes to that source, which may still answer', async () => {
+  const code = createHookRegistry();
+  const registry = createHookRegistry();
+  registry.register({ point: 'post_turn', id: 'removed' }, () => ({ body: 'still here' }));
+  const changed: (() => void)[] = [];
+  let table = registry.table();
+  const services: Hooks = {
+    table: () => table,
+    onChange: (listener) => {
+      changed.push(listener);
+      return () => undefined;
+    },
+    ask: (request, signal) => registry.ask(request, signal),
+  };
+  const hooks = combineHooks([code, services, createHookRegistry()], log);
+  const [registration] = hooks.table(ref.tenant);
+  table = [];
+  for (const change of changed) change();
+  expect(hooks.table(ref.tenant)).toEqual([]);
+  const asked = { table: () => [registration as HookRegistration], ask: hooks.ask };
+  expect(await askFirst(asked, 'post_turn')).toEqual({ status: 'returned', raw: { body: 'still here' } });
+  const unknown = { table: () => [{ ...(registration as HookRegistration), id: 'unknown' }], ask: hooks.ask };
+  expect(await askFirst(unknown, 'post_turn')).toMatchObject({ status: 'failed', code: 'hook_unavailable' });
 });
 
 test('a change of one tenant reads the tables of that tenant again, and no others', () => {
