@@ -114,3 +114,25 @@ test('of two under one id at one point the later is left out, and beyond the bou
   expect(hooks.table(ref.tenant)).toHaveLength(BOUNDS.hooksMax);
   expect(logged.splice(0)).toEqual([expect.stringMatching(/"hook":"same".*more than 256/)]);
 });
+
+test('a tenant with any number of hooks, which change all the time, takes a few lines in the log', () => {
+  const registration = { point: 'post_turn', pattern: '*', priority: 0, timeout_ms: 1_000, on_error: 'fail_open' };
+  const many = Array.from({ length: 10_000 }, (_, n) => ({ ...registration, id: `h${n % 5_000}` }) as HookRegistration);
+  const changed: (() => void)[] = [];
+  const services: Hooks = {
+    table: () => many,
+    onChange: (listener) => {
+      changed.push(listener);
+      return () => undefined;
+    },
+    ask: async () => ({ status: 'returned', raw: undefined }),
+  };
+  const hooks = combineHooks([services], log);
+  for (let n = 0; n < 10; n++) {
+    expect(hooks.table(ref.tenant)).toHaveLength(BOUNDS.hooksMax);
+    for (const change of changed) change();
+  }
+  const lines = logged.splice(0);
+  expect(lines.length).toBeLessThan(50);
+  expect(lines.at(-1)).toMatch(/9736 more hooks are ignored/);
+});
