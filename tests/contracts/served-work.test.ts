@@ -2,12 +2,12 @@
  * The contract of served work, the same for each kind: which instance runs it, when it moves, and what its session gets. Both
  * sides are the real ones, over a bus in memory, on virtual time.
  */
-import { BOUNDS, SERVED_BOUNDS, type WorkOrder, type WorkRequest } from '@coxswain/protocol';
+import { BOUNDS, Heartbeat, SERVED_BOUNDS, subjects, type WorkOrder, type WorkRequest } from '@coxswain/protocol';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { askOf, probeOf } from '../../libs/adapters/nats/src/served/tool-outcomes.ts';
 import { subjectsOf } from '../../libs/bus/src/served/address.ts';
 import { type FakeBus, FakeProcess } from './fake-connection.ts';
-import { keyOf, ref, SERVED_KINDS, type ServedKindCase } from './served-kinds.ts';
+import { keyOf, ref, SERVED_KINDS, type ServedKindCase, tenant } from './served-kinds.ts';
 import { pair, pass, type StagedInstance, stage, useVirtualTime } from './served-stage.ts';
 
 beforeEach(useVirtualTime);
@@ -651,6 +651,18 @@ test('a call whose outcome is invalid ends as an error, and not when its instanc
   await pass(100);
   const text = 'the process that ran this call sent an invalid outcome';
   expect(await ending).toMatchObject({ type: 'ended', status: 'error', result: { content: [{ text }] } });
+});
+
+test('an instance that has abandoned its work does not return with a stop', async () => {
+  const { host, first } = await pair(aCall, { takesMs: 60_000 });
+  const states: string[] = [];
+  host.nc.subscribe(subjects.heartbeat('tools', tenant, aCall.to.name, 'a'), {
+    callback: (_error, message) => void states.push(Heartbeat.parse(message.json()).state),
+  });
+  first.serving.abandon();
+  await first.serving.stop();
+  await pass(2_000);
+  expect(states).toEqual(['gone']);
 });
 
 describe('an instance without a connection', () => {

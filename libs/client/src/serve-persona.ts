@@ -41,6 +41,7 @@ import { refuseUnprepared, servedOnOwnConnection } from './connected-nats.ts';
 import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import { type CheckedTool, checkTool, type Tool, type ToolCallContext } from './define-tool.ts';
+import { checkTime } from './option-checks.ts';
 import { readPersonaDefinition } from './persona-form.ts';
 import type { PersonaHandlers } from './persona-handlers.ts';
 import { type AnswerPart, personaStep, stepWire } from './persona-step.ts';
@@ -172,6 +173,7 @@ interface CheckedPersona {
 }
 
 async function checkPersona(given: PersonaDefinition, options: ServePersonaOptions): Promise<CheckedPersona> {
+  checkTime('drainMs', options.drainMs);
   const read = readPersonaDefinition(given);
   if (!read.ok) throw new PersonaNotServableError(`the persona is not valid: ${read.problems[0]}`);
   const { persona } = read;

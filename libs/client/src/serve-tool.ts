@@ -7,6 +7,7 @@ import { refuseUnknown } from './command-form.ts';
 import { refuseUnprepared, servedOnOwnConnection } from './connected-nats.ts';
 import { CONNECT_OPTIONS, type ConnectOptions } from './connection-options.ts';
 import { checkTool, type InputSchema, type Tool, ToolDefinitionError } from './define-tool.ts';
+import { checkTime } from './option-checks.ts';
 import { watchOtherInstances } from './other-instances.ts';
 import { storeCallOutcome } from './send-call-outcome.ts';
 import type { CommandBus } from './send-command.ts';
@@ -84,6 +85,7 @@ export async function serveTool<const Schema extends InputSchema | JsonObject>(
   refuseUnknown(options, { ...CONNECT_OPTIONS, ...SERVE_TOOL_OPTIONS });
   const tenant = readId(TenantId, 'tenant', options.tenant ?? DEFAULT_TENANT);
   // Validated before it connects.
+  checkTime('drainMs', options.drainMs);
   await checkTool(tool);
   return servedOnOwnConnection({ name: 'coxswain-tool', ...options }, (bus) =>
     serveToolOn(bus, tenant, tool as unknown as Tool, options),
@@ -98,6 +100,7 @@ export async function serveToolOn(
   options: ServeToolOptions = {},
 ): Promise<ServedTool> {
   const { nc } = bus;
+  checkTime('drainMs', options.drainMs);
   let tool = await checkTool(definition);
   const { name } = tool.announced;
   const instance = nuid.next();

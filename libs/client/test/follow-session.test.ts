@@ -95,6 +95,26 @@ test('a gateway that stops is come back to; a session that is deleted is not', a
   expect(deleted.asked).toHaveLength(1);
 });
 
+test('a token function that fails while the connection is lost is called again', async () => {
+  let calls = 0;
+  const token = () => {
+    // The first call is that of `connect`.
+    if (++calls === 3) throw new Error('the sign-in server does not answer');
+    return 't';
+  };
+  const { session } = await sessionOf((one, index) => (index === 0 ? frame(RECORDS[0] as never) : behind(one)), token);
+  expect(await numbersOf(session)).toEqual(ALL);
+  expect(calls).toBe(4);
+  const failing = await sessionOf(
+    () => journal,
+    () => {
+      if (++calls > 5) throw new Error('there is no token');
+      return 't';
+    },
+  );
+  await expect(numbersOf(failing.session)).rejects.toMatchObject({ code: 'invalid_option', option: 'token' });
+});
+
 test('a token that is over ends it, unless there is a newer one to be had', async () => {
   const over = frame(RECORDS[0] as never) + said({ code: 'unauthorized', status: 401 });
   const fixed = await sessionOf(() => over);

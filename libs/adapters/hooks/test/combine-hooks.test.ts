@@ -1,6 +1,6 @@
 /** Several sources of hooks as one. */
 import type { Hooks } from '@coxswain/ports';
-import { BOUNDS, TenantId } from '@coxswain/protocol';
+import { BOUNDS, type HookRegistration, TenantId } from '@coxswain/protocol';
 import { expect, test, vi } from 'vitest';
 import { combineHooks, createHookRegistry } from '../src/mod.ts';
 import { askFirst, ref } from './ask.ts';
@@ -48,6 +48,31 @@ test('each question goes to the source that has registered what is asked', async
   expect(await askFirst(hooks, 'post_turn')).toEqual({ status: 'returned', raw: { body: 'from one' } });
 });
 
+test('a question about a hook that its source has just removed goes to that source, which may still answer', async () => {
+  const code = createHookRegistry();
+  const registry = createHookRegistry();
+  registry.register({ point: 'post_turn', id: 'removed' }, () => ({ body: 'still here' }));
+  const changed: (() => void)[] = [];
+  let table = registry.table();
+  const services: Hooks = {
+    table: () => table,
+    onChange: (listener) => {
+      changed.push(listener);
+      return () => undefined;
+    },
+    ask: (request, signal) => registry.ask(request, signal),
+  };
+  const hooks = combineHooks([code, services, createHookRegistry()], log);
+  const [registration] = hooks.table(ref.tenant);
+  table = [];
+  for (const change of changed) change();
+  expect(hooks.table(ref.tenant)).toEqual([]);
+  const asked = { table: () => [registration as HookRegistration], ask: hooks.ask };
+  expect(await askFirst(asked, 'post_turn')).toEqual({ status: 'returned', raw: { body: 'still here' } });
+  const unknown = { table: () => [{ ...(registration as HookRegistration), id: 'unknown' }], ask: hooks.ask };
+  expect(await askFirst(unknown, 'post_turn')).toMatchObject({ status: 'failed', code: 'hook_unavailable' });
+});
+
 test('a change of one tenant reads the tables of that tenant again, and no others', () => {
   const read: string[] = [];
   let changed: (tenant?: TenantId) => void = () => undefined;
@@ -88,4 +113,26 @@ test('of two under one id at one point the later is left out, and beyond the bou
   one.registerAll({ post_turn: Array.from({ length: BOUNDS.hooksMax }, () => () => undefined) });
   expect(hooks.table(ref.tenant)).toHaveLength(BOUNDS.hooksMax);
   expect(logged.splice(0)).toEqual([expect.stringMatching(/"hook":"same".*more than 256/)]);
+});
+
+test('a tenant with any number of hooks, which change all the time, takes a few lines in the log', () => {
+  const registration = { point: 'post_turn', pattern: '*', priority: 0, timeout_ms: 1_000, on_error: 'fail_open' };
+  const many = Array.from({ length: 10_000 }, (_, n) => ({ ...registration, id: `h${n % 5_000}` }) as HookRegistration);
+  const changed: (() => void)[] = [];
+  const services: Hooks = {
+    table: () => many,
+    onChange: (listener) => {
+      changed.push(listener);
+      return () => undefined;
+    },
+    ask: async () => ({ status: 'returned', raw: undefined }),
+  };
+  const hooks = combineHooks([services], log);
+  for (let n = 0; n < 10; n++) {
+    expect(hooks.table(ref.tenant)).toHaveLength(BOUNDS.hooksMax);
+    for (const change of changed) change();
+  }
+  const lines = logged.splice(0);
+  expect(lines.length).toBeLessThan(50);
+  expect(lines.at(-1)).toMatch(/9736 more hooks are ignored/);
 });

@@ -7,7 +7,13 @@
  */
 import { createAsking, type NoteProblem } from '@coxswain/bus';
 import type { Hooks, Log } from '@coxswain/ports';
-import type { HookAnnouncement, HookTable } from '@coxswain/protocol';
+import {
+  BOUNDS,
+  type HookAnnouncement,
+  type HookRegistration,
+  type HookTable,
+  type TenantId,
+} from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { createHookQuestions } from './served/hook-questions.ts';
 import type { Announced } from './served/known-services.ts';
@@ -18,6 +24,12 @@ export interface NatsHooks extends Hooks {
   /** Unsubscribes. Open questions fail with `hook_unavailable`. */
   stop(): Promise<void>;
 }
+
+/**
+ * The registrations of a tenant that a host reads, more than a table may have. A tenant can announce 200,000 and change
+ * them all the time, which must not keep a host from the sessions of others.
+ */
+const REGISTRATIONS_READ_MAX = 4 * BOUNDS.hooksMax;
 
 /** The maximum number of hooks that are remembered after their removal. The oldest are forgotten first. */
 const FORMER_MAX = 65_536;
@@ -39,13 +51,13 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
   /** Notes the owners of the announced hooks. @returns the number of hooks. */
   const noteOwners = (services: readonly Announced<HookAnnouncement>[]) => {
     let announced = 0;
-    for (const { tenant, name, announcement } of services)
-      for (const { id } of announcement.registrations) {
-        // Moved to the end: only former hooks are forgotten.
-        owners.delete(`${tenant}.${id}`);
-        owners.set(`${tenant}.${id}`, name);
-        announced++;
-      }
+    for (const { of, registration } of registrationsOf(services)) {
+      const hook = `${of.tenant}.${registration.id}`;
+      // Moved to the end: only former hooks are forgotten.
+      owners.delete(hook);
+      owners.set(hook, of.name);
+      announced++;
+    }
     return announced;
   };
   const forgetFormer = () => {
@@ -86,13 +98,26 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
 
 /** The registrations of a tenant's services, the oldest service first. */
 function tableOf(services: readonly Announced<HookAnnouncement>[]): HookTable {
-  return [...services]
-    .sort(({ announcement: { since: one } }, { announcement: { since: other } }) =>
-      one < other ? -1 : one > other ? 1 : 0,
-    )
-    .flatMap(({ announcement, isServed }) =>
-      announcement.registrations.map((registration) =>
-        isServed ? registration : { ...registration, unavailable: true as const },
-      ),
-    );
+  return registrationsOf(services).map(({ of, registration }) =>
+    of.isServed ? registration : { ...registration, unavailable: true as const },
+  );
+}
+
+/** The registrations of services, the oldest service first; of each tenant the first {@link REGISTRATIONS_READ_MAX}. */
+function registrationsOf(services: readonly Announced<HookAnnouncement>[]): Registered[] {
+  const oldestFirst = [...services].sort(({ announcement: { since: one } }, { announcement: { since: other } }) =>
+    one < other ? -1 : one > other ? 1 : 0,
+  );
+  const left = new Map<TenantId, number>();
+  return oldestFirst.flatMap((of) => {
+    const most = left.get(of.tenant) ?? REGISTRATIONS_READ_MAX;
+    const read = of.announcement.registrations.slice(0, most);
+    left.set(of.tenant, most - read.length);
+    return read.map((registration) => ({ of, registration }));
+  });
+}
+
+interface Registered {
+  readonly of: Announced<HookAnnouncement>;
+  readonly registration: HookRegistration;
 }

@@ -1,11 +1,20 @@
 /** Hook services and hosts on a real server: what is still there when the server was set up anew, or the module changed. */
 
 import { startServer } from '@coxswain/adapter-embedded-server';
+import { storeMessage } from '@coxswain/bus';
 import type { HookHandlers, HookRequest } from '@coxswain/ports';
-import { DEFAULT_TENANT, type HookRegistration, sessionRef } from '@coxswain/protocol';
+import {
+  BOUNDS,
+  DEFAULT_TENANT,
+  type HookRegistration,
+  STREAMS,
+  sessionRef,
+  subjects,
+  TenantId,
+} from '@coxswain/protocol';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { eventually, realServerBinary, temporaryDir } from '../../embedded-server/test/server-binary.ts';
-import { connectNats, createNatsHooks, type NatsHooks, serveHooks } from '../src/mod.ts';
+import { connectNats, createNatsHooks, ensureBuckets, type NatsHooks, serveHooks } from '../src/mod.ts';
 
 const silent = () => undefined;
 const log = { debug: silent, info: silent, warn: silent, error: silent };
@@ -72,6 +81,32 @@ test('a service that lives announces itself again where the server was set up an
   onTestFinished(() => after.stop());
   await eventually('its hooks are registered', () => idsIn(after).includes('guard'));
   expect(await ask(after, 'guard')).toEqual({ status: 'returned', raw: 'I am guard' });
+}, 60_000);
+
+test('a host reads more hooks of a tenant than a table may have, and not all that it may announce', async () => {
+  const server = await ownServer();
+  const nc = await server.connect();
+  await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
+  const announce = (tenant: string, service: string, hours: number, ids: readonly string[]) => {
+    const value = { v: 1, service, since: new Date(hours * 3_600_000).toISOString(), registrations: ids.map(hook) };
+    const key = subjects.announcement('hooks', TenantId.parse(tenant), service);
+    return storeMessage(nc, 'announcing', key, Buffer.from(JSON.stringify(value)));
+  };
+  for (let n = 0; n < 8; n++)
+    await announce(
+      'many',
+      `s${n}`,
+      8 - n,
+      Array.from({ length: BOUNDS.hooksMax }, (_, i) => `h${n}-${i}`),
+    );
+  await announce('other', 's', 0, ['guard']);
+  const hooks = await createNatsHooks(nc, log);
+  onTestFinished(() => hooks.stop());
+  const table = hooks.table(TenantId.parse('many'));
+  expect(table).toHaveLength(4 * BOUNDS.hooksMax);
+  // The oldest service comes first.
+  expect(table[0]?.id).toBe('h7-0');
+  expect(hooks.table(TenantId.parse('other')).map(({ id }) => id)).toEqual(['guard']);
 }, 60_000);
 
 test('the last instance answers its open question before it stops', async () => {

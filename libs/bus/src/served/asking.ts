@@ -70,7 +70,7 @@ export interface Asking {
 
 const CHECKED_EVERY_MS = 200;
 /** Without a check for longer than this, this host was suspended: heartbeats may wait in its socket. Milliseconds. */
-const SUSPENDED_MS = 1_000;
+const SUSPENDED_MS = 2_000;
 /** After this silence, an instance is asked each second whether it still has the request, milliseconds. */
 const SILENT_MS = 1_000;
 /** The same for an instance with heartbeats, whose report may have been lost with a connection. Milliseconds. */

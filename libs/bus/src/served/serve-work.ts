@@ -36,7 +36,8 @@ export interface WorkService {
 /** A running service. */
 export interface ServingWork {
   /**
-   * Takes no more requests. Resolves when the accepted ones have ended, at most `drainMs` and eight seconds later.
+   * Takes no more requests. Resolves when the accepted ones have ended, at most `drainMs` and eight seconds later; at
+   * once after {@link ServingWork.abandon}.
    * @throws NatsUnavailableError at the end, if the connection is lost: hosts miss the last heartbeat.
    */
   stop(): Promise<void>;
@@ -184,6 +185,8 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
       }
     },
     async stop() {
+      // Hosts know that it is gone.
+      if (state === 'gone') return;
       state = 'draining';
       sendHeartbeat();
       // Messages that the server has already sent are accepted and run. Its own subject stays: the steps that still run may
@@ -192,10 +195,12 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
       served.onDraining?.();
       // A closed connection cannot send outcomes: there is nothing to wait for.
       const drainMs = nc.isClosed() ? 0 : served.drainMs;
-      const late = setTimeout(() => work.abortAll('its process is stopping'), drainMs);
-      let giveUp: NodeJS.Timeout | undefined;
+      let timer: NodeJS.Timeout | undefined;
       const givenUp = new Promise<void>((resolve) => {
-        giveUp = setTimeout(resolve, drainMs + ABORT_GRACE_MS);
+        timer = setTimeout(() => {
+          work.abortAll('its process is stopping');
+          timer = setTimeout(resolve, ABORT_GRACE_MS);
+        }, drainMs);
       });
       await Promise.race([work.drain(), givenUp]);
       endTimers();
@@ -203,8 +208,7 @@ export async function serveWork(nc: NatsConnection, served: WorkService): Promis
       sendHeartbeat();
       await unsubscribeAll();
       await Promise.race([work.drain(), givenUp]);
-      clearTimeout(late);
-      clearTimeout(giveUp);
+      clearTimeout(timer);
       if (!nc.isClosed() && !(await confirmed(nc.flush()))) throw new NatsUnavailableError('the connection is lost');
     },
   };

@@ -5,7 +5,7 @@
  *     record.
  * E2  Backpressure: while the caller is busy, nothing is read, and the gateway may close the connection.
  * E3  Before the first connection it gives up after ten seconds without a response. Later it retries without a time
- *     limit, with pauses.
+ *     limit, with pauses, also while the program's function returns no token.
  * E4  It ends at once when the signal aborts, the caller stops or the client closes. On a closed client it throws.
  */
 import {
@@ -16,7 +16,7 @@ import {
   type JournalRecord,
   type SessionRef,
 } from '@coxswain/protocol';
-import { CoxswainError, JournalGapError } from '../client-errors.ts';
+import { CoxswainError, InvalidOptionError, JournalGapError } from '../client-errors.ts';
 import type { JournalStart, WatchItem } from '../transport.ts';
 import { EventStreamParser, type ServerSentEvent } from './event-stream.ts';
 import { type GatewayRequests, linked, mayPass, READ_WITHIN_MS, retryAfterOf, unreached } from './gateway-requests.ts';
@@ -60,7 +60,7 @@ export async function* followSession(
         }
       } catch (error) {
         if (leaving.signal.aborted) return;
-        const passes = mayPass(error);
+        const passes = mayPass(error) || (answeredAtMs !== null && isTokenMissing(error, requests));
         if (!passes && !isNotThereYet(error) && !isOtherToken(error, requests)) throw toClientError(error);
         if (passes && answeredAtMs === null && performance.now() - startedAtMs >= READ_WITHIN_MS)
           throw toClientError(error);
@@ -232,6 +232,11 @@ function isNotThereYet(error: unknown): boolean {
 /** Whether a token expired during the connection and the program can provide a new one: then it reconnects. */
 function isOtherToken(error: unknown, { renewsToken }: GatewayRequests): boolean {
   return renewsToken && error instanceof ProblemError && error.problem.code === 'unauthorized' && error.inStream;
+}
+
+/** Whether the program's function has no token now: it may need the network that this connection has lost. */
+function isTokenMissing(error: unknown, { renewsToken }: GatewayRequests): boolean {
+  return renewsToken && error instanceof InvalidOptionError && error.option === 'token' && error.cause !== undefined;
 }
 
 function toClientError(error: unknown): unknown {
