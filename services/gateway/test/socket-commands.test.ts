@@ -8,7 +8,7 @@ import { WebSocket } from 'ws';
 import { createContext } from '../src/app/mod.ts';
 import type { Scope } from '../src/auth/mod.ts';
 import { GATEWAY_BOUNDS } from '../src/context/mod.ts';
-import { SocketCommands } from '../src/socket/socket-commands.ts';
+import { SocketCommands } from '../src/socket/mod.ts';
 import { appWithSessions, Sessions } from './app-with-sessions.ts';
 import { SILENT } from './app-without-bus.ts';
 

@@ -4,3 +4,4 @@ export { InspectorSeats } from './inspector-seats.ts';
 export type { SocketKind } from './monitored-socket.ts';
 export { InspectQuery, serveInspector } from './serve-inspector.ts';
 export { SocketQuery, serveSocket } from './serve-socket.ts';
+export { SocketCommands } from './socket-commands.ts';
