@@ -153,7 +153,7 @@ export {
   registeredTwice,
   registrationMatches,
 } from './hooks/hook-registrations.ts';
-export { HOOK_RETURNS, type ReturnRow } from './hooks/hook-returns.ts';
+export { failureRefusesAt, HOOK_RETURNS, type ReturnRow } from './hooks/hook-returns.ts';
 export {
   HookAnnouncement,
   HookArgs,

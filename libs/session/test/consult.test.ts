@@ -75,6 +75,12 @@ test('rewrites chain: each handler sees the previous result, and the call runs w
   expect((await answers(bed)).map(({ payload }) => payload !== undefined)).toEqual([false, true, true]);
 });
 
+test('a failure ends no chain where it cannot refuse: later hooks that observe are asked', async () => {
+  const observers = [hook('post_turn', 'broken'), hook('post_turn', 'audit')];
+  const bed = await run(observers, { broken: throws });
+  expect(asked(bed)).toEqual(['broken', 'audit', 'broken', 'audit']);
+});
+
 test('the first veto ends the chain: later hooks are not asked, and the journal says so', async () => {
   const bed = await run([pre('yes'), pre('no'), pre('never')], { no: returns({ deny: 'not today' }) });
   expect(asked(bed)).toEqual(['yes', 'no']);

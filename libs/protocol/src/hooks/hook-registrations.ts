@@ -51,8 +51,8 @@ export const REGISTRATION_FIELDS = {
   source: z.enum(['manifest', 'code']).optional(),
   timeout_ms: z.number().int().min(1).max(BOUNDS.hookTimeoutMaxMs).default(5_000),
   /**
-   * Whether a failure counts as a refusal. A wrong answer always does (`isWrongAnswer`, verdicts.ts). It has no effect
-   * at points whose hooks only observe. At `OnApprovalRequested` no failure refuses.
+   * Whether a failure counts as a refusal, which ends the chain. A wrong answer always counts (`isWrongAnswer`, verdicts.ts).
+   * It has no effect at points where no failure refuses ({@link failureRefusesAt}, hook-returns.ts).
    */
   on_error: z.enum(['fail_closed', 'fail_open']).default('fail_closed'),
   /** At `PreToolUse`: denies every matching call with this reason, without a handler. */

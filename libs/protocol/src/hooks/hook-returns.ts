@@ -44,6 +44,14 @@ const ANSWERING: ReadonlySet<HookPoint> = new Set<HookPoint>([
 const ADVISORY = HOOK_POINTS.filter((point): point is AdvisoryPoint => !ANSWERING.has(point));
 const OF_SESSIONS = HOOK_POINTS.filter((point) => HOOK_CATALOGUE[point].surfaces.includes('session'));
 
+/**
+ * Whether a failure of a hook can refuse at a point. Not where hooks only observe, nor where they look at a request to a
+ * person, who still decides.
+ */
+export function failureRefusesAt(point: HookPoint): boolean {
+  return ANSWERING.has(point) && point !== 'OnApprovalRequested';
+}
+
 /** One return value of the protocol: its form, its meaning, and its points. */
 export interface ReturnRow {
   readonly written: string;

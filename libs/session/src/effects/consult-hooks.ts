@@ -14,6 +14,7 @@ import {
   type ConsultOutcome,
   canonicalJson,
   conditionHolds,
+  failureRefusesAt,
   type HookAnswer,
   type HookFailure,
   type HookPoint,
@@ -90,7 +91,7 @@ export async function consultHooks(
     if (payload !== consult.payload) answer.payload = payload;
     answers.push(answer);
     const { verdict } = answer;
-    ended = endsChain(verdict) || refusesByFailure(answer, registration);
+    ended = endsChain(verdict) || refusesByFailure(consult.point, answer, registration);
     if (verdict?.kind === 'rewrite_args') rewrittenArgs = verdict.args;
     if (verdict?.kind === 'replace_messages') messages = shownBy(verdict.messages, consult.messages ?? []);
     payload = payloadAfter(payload, verdict);
@@ -325,10 +326,11 @@ export function payloadAfter(payload: JsonObject, verdict: Verdict | undefined):
 }
 
 /**
- * Whether an answer is a failure that refuses: by `on_error`, or because the verdict was invalid or not allowed there.
+ * Whether an answer is a failure that refuses: by `on_error`, or because the verdict was invalid or not allowed there. Not at
+ * points where no failure refuses.
  */
-export function refusesByFailure({ failure }: HookAnswer, { on_error }: HookRegistration): boolean {
-  return failure !== undefined && (on_error === 'fail_closed' || isWrongAnswer(failure));
+export function refusesByFailure(point: HookPoint, { failure }: HookAnswer, { on_error }: HookRegistration): boolean {
+  return failureRefusesAt(point) && failure !== undefined && (on_error === 'fail_closed' || isWrongAnswer(failure));
 }
 
 function withResult(payload: JsonObject, verdict: Extract<Verdict, { kind: 'rewrite_result' }>): JsonObject {

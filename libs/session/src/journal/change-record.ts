@@ -116,12 +116,13 @@ function changeVerdicts(
       !hasEnded &&
       !(registration && doesNotApply(registration, [consult.payload, payload], budget))
     ) {
-      const message = `${hook} was not asked because an earlier hook denied; give its return, too`;
+      const message = `${hook} was not asked because an earlier hook ended the chain; give its return, too`;
       return misfit(record, `verdicts.${hook}`, message);
     }
     answers.push(answer);
     payload = payloadAfter(payload, answer.verdict);
-    hasEnded ||= endsChain(answer.verdict) || (registration !== undefined && refusesByFailure(answer, registration));
+    hasEnded ||=
+      endsChain(answer.verdict) || (registration !== undefined && refusesByFailure(point, answer, registration));
   }
   const { args_problem: _, needs_approval: __, ...rest } = input;
   const tool = calls.find((row) => row.call_id === call_id)?.tool;
