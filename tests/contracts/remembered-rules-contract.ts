@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { RememberedRules } from '@coxswain/ports';
-import { type RememberedRule, type RuleHolder, TenantId } from '@coxswain/protocol';
+import { type RememberedRule, type RuleBinding, TenantId } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 
 const tenant = TenantId.parse('default');
 
 /** What every store of what personas remember promises. */
 export function rememberedRulesContract(name: string, rules: () => RememberedRules): void {
-  const held = (persona: string): RuleHolder => ({ persona, source: 'host', fingerprint: 'f1', root: '/work' });
+  const held = (persona: string): RuleBinding => ({ persona, source: 'host', fingerprint: 'f1', root: '/work' });
   const rule = (persona: string, id: string, more: Partial<RememberedRule> = {}): RememberedRule => ({
     id,
     session: 's1',

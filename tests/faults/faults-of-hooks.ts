@@ -210,6 +210,10 @@ export const FAULTS_OF_HOOKS = {
         ({ failure }, { on_error }) =>
           failure !== undefined && on_error === 'fail_closed',
     ),
+    'a failure ends the chain also where hooks only observe': fault(
+      refusesByFailure,
+      (sound) => (answer, registration) => sound(answer, registration, 'PreToolUse'),
+    ),
     'the next hook does not see a rewrite': fault(payloadAfter, () => (payload) => payload),
     'rewritten arguments are not validated': fault(argumentsProblem, () => () => null),
     'every hook has the default timeout': asks((hooks, clock, consult, signal) => {

@@ -1,5 +1,5 @@
 /** Runs one request to a model, in the process of a host or of a persona's service. */
-import { type ModelAnswered, type ModelAsked, refusedStep, type StepModels } from '@coxswain/protocol';
+import { failedStep, type ModelAnswered, type ModelAsked, type StepModels } from '@coxswain/protocol';
 
 /**
  * Runs one step. Hosts and persona services call models only here. Never rejects if `models` keeps its contract: every
@@ -12,5 +12,5 @@ export async function runModelStep<Part>(
   signal: AbortSignal,
 ): Promise<ModelAnswered> {
   const failure = await models.check(request.model);
-  return failure ? refusedStep(failure) : models.resolve(request.model).stream(request, onPart, signal);
+  return failure ? failedStep(failure) : models.resolve(request.model).stream(request, onPart, signal);
 }

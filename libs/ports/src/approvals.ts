@@ -3,7 +3,7 @@ import type {
   ApprovalNotice,
   NoticeOutcome,
   RememberedRule,
-  RuleHolder,
+  RuleBinding,
   StoredRule,
   TenantId,
 } from '@coxswain/protocol';
@@ -17,7 +17,7 @@ export interface RememberedRules {
    * Revoked rules are left out.
    * Contract: rejects if the rules cannot be read.
    */
-  of(tenant: TenantId, holder: RuleHolder): Promise<readonly RememberedRule[]>;
+  of(tenant: TenantId, holder: RuleBinding): Promise<readonly RememberedRule[]>;
   /** Stores a rule, or its revocation. A revocation is final. Storing the same state again changes nothing. */
   keep(tenant: TenantId, stored: StoredRule): Promise<void>;
 }

@@ -83,14 +83,14 @@ export {
 export { redactArgs, redactForDecision, redactJson, type ShownBounds } from './commands/redact-args.ts';
 export {
   bindingProblem,
-  describeHolder,
+  describeBinding,
   describeRule,
   matchOf,
   PersonaIdentity,
   PersonaSource,
   RememberedRule,
   RememberScope,
-  RuleHolder,
+  RuleBinding,
   rememberedFor,
   StoredRule,
 } from './commands/remembered-rules.ts';
@@ -303,9 +303,9 @@ export {
 export { hostNotice, readHostNotice } from './personas/host-notice.ts';
 export { HOST_TAGS, QUOTED, quoteHostTags, quoteHostTagsInPieces, restoreHostTags } from './personas/host-tags.ts';
 export {
+  failedStep,
   type ModelAnswered,
   type ModelAsked,
-  refusedStep,
   type StepModels,
   StepPart,
   StepRequest,

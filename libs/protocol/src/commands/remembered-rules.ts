@@ -8,7 +8,7 @@
  * REMEMBER-3  Only a remembered command of plain words also matches commands that start with it. To allow one, the
  *     rest must be plain words too: no shell syntax, no option, no path outside of the folder. A denial matches any
  *     rest that does not continue the last word: after `rm a` also `rm a b` and `rm a;b`, but not `rm a/b`.
- * REMEMBER-4  A rule applies only to the root and the agent definition of its creation (`RuleHolder`). Stores keep the
+ * REMEMBER-4  A rule applies only to the root and the agent definition of its creation (`RuleBinding`). Stores keep the
  *     rules of each tenant apart. With another definition or root, the person is asked again.
  */
 import * as z from 'zod';
@@ -48,16 +48,16 @@ export const PersonaIdentity = z.strictObject({
 export type PersonaIdentity = z.infer<typeof PersonaIdentity>;
 
 /** The binding of a remembered rule (REMEMBER-4). A rule applies to sessions with an equal binding. */
-export const RuleHolder = PersonaIdentity.extend({
+export const RuleBinding = PersonaIdentity.extend({
   /** The persona's name. */
   persona: z.string(),
   /** The absolute path of the root folder. */
   root: z.string(),
 });
-export type RuleHolder = z.infer<typeof RuleHolder>;
+export type RuleBinding = z.infer<typeof RuleBinding>;
 
 /** A remembered rule. */
-export const RememberedRule = RuleHolder.extend({
+export const RememberedRule = RuleBinding.extend({
   /** The id of the `approve` command that created the rule. Revocation uses this id. */
   id: z.string(),
   /** The session of its creation. */
@@ -183,7 +183,7 @@ export function describeRule({ action, tool, match }: Pick<RememberedRule, 'acti
  * @param holder the session's persona and root.
  * @returns the difference as the end of a sentence, or null if the rule applies.
  */
-export function bindingProblem(rule: RuleHolder, holder: RuleHolder): string | null {
+export function bindingProblem(rule: RuleBinding, holder: RuleBinding): string | null {
   if (rule.persona !== holder.persona) return `it was made for the persona ${rule.persona}, not ${holder.persona}`;
   if (rule.root !== holder.root) return `it was made in the root ${rule.root}, not ${holder.root}`;
   if (rule.source !== holder.source)
@@ -203,7 +203,7 @@ const FROM: Readonly<Record<PersonaSource, string>> = {
 const shortFingerprint = ({ fingerprint }: PersonaIdentity) => fingerprint.slice(0, 12);
 
 /** A one-line description of a rule's binding for people. */
-export function describeHolder(holder: RuleHolder): string {
+export function describeBinding(holder: RuleBinding): string {
   return `${holder.persona} ${FROM[holder.source]}, ${shortFingerprint(holder)}, in ${holder.root}`;
 }
 

@@ -128,8 +128,9 @@ export function registeredTwice(
 }
 
 /**
- * Sorts registrations from the order of registration into the order of calls. A persona's own hooks are called first,
- * with any priority: hooks of the host's operator can refuse or rewrite what the persona's hooks let through.
+ * Sorts registrations from the order of registration into the order of calls: by owner, priority and source. A persona's
+ * own hooks come first, with any priority, so that hooks of the host's operator can refuse or rewrite what they let
+ * through. Of equal priorities, hooks of a manifest come first, then the others in the order of registration.
  */
 export function inCallOrder(registrations: readonly HookRegistration[]): HookRegistration[] {
   const owner = (registration: HookRegistration) => (isOfPersona(registration) ? 0 : 1);

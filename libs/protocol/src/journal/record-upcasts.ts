@@ -14,7 +14,7 @@ export type Upcast = (record: RawRecord) => RawRecord;
 /** The upcast from each released version except the newest, by the version that it reads. */
 export const UPCASTS: ReadonlyMap<number, Upcast> = new Map();
 
-/** Whether upcasts exist from a version to the newest one. */
+/** Whether this release reads a version: it is the newest, or an upcast exists from it and from each version after it. */
 export function canUpcast(version: number, newest: number, upcasts: ReadonlyMap<number, Upcast>): boolean {
   let known = version;
   while (known < newest && upcasts.has(known)) known++;

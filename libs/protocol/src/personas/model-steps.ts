@@ -83,16 +83,16 @@ export interface StepModels<Part> {
 }
 
 /** The result of a step that failed without an answer: its model cannot be called, or its instances were lost. */
-export function refusedStep(error: Failure): ModelAnswered {
-  return { ...unasked('failed', 'error'), error };
+export function failedStep(error: Failure): ModelAnswered {
+  return { ...withoutAnswer('failed', 'error'), error };
 }
 
 /** The result of a step that was aborted without an answer. A lost instance may have called the model. */
 export function stoppedStep(): ModelAnswered {
-  return unasked('cancelled', 'cancelled');
+  return withoutAnswer('cancelled', 'cancelled');
 }
 
-function unasked(status: 'failed' | 'cancelled', finishReason: string): ModelAnswered {
+function withoutAnswer(status: 'failed' | 'cancelled', finishReason: string): ModelAnswered {
   return {
     status,
     message: { role: 'assistant', content: [] },

@@ -91,7 +91,7 @@ export async function consultHooks(
     if (payload !== consult.payload) answer.payload = payload;
     answers.push(answer);
     const { verdict } = answer;
-    ended = endsChain(verdict) || refusesByFailure(consult.point, answer, registration);
+    ended = endsChain(verdict) || refusesByFailure(answer, registration, consult.point);
     if (verdict?.kind === 'rewrite_args') rewrittenArgs = verdict.args;
     if (verdict?.kind === 'replace_messages') messages = shownBy(verdict.messages, consult.messages ?? []);
     payload = payloadAfter(payload, verdict);
@@ -135,7 +135,7 @@ async function askOne(
   if (deny !== undefined) return { hook: registration.id, verdict: { kind: 'deny', reason: deny } };
   if (no_handler) return { hook: registration.id, verdict: withBound(max_output, { kind: 'no_objection' }, payload) };
   if (returns !== undefined) return answerTo(registration, consult.point, returns, 0, payload, consult.messages);
-  if (registration.unavailable) return failed(registration, UNHEARD);
+  if (registration.unavailable) return failed(registration, UNAVAILABLE);
   const bytes = Buffer.byteLength(JSON.stringify(payload), 'utf8');
   if (bytes > BOUNDS.hookPayloadMaxBytes) {
     const message = `not asked: the payload has ${bytes} bytes; the limit is ${BOUNDS.hookPayloadMaxBytes}`;
@@ -225,9 +225,9 @@ export function answerTo(
   };
 }
 
-const UNHEARD: HookFailure = { code: 'hook_unavailable', message: 'no live instance serves this hook' };
+const UNAVAILABLE: HookFailure = { code: 'hook_unavailable', message: 'no live instance serves this hook' };
 
-// Adds the bound of the registration to the verdict if the result, as the handler rewrote it, has more text.
+// Adds the registration's bound to the verdict if the result, after the handler's rewrite, is longer than the bound.
 function withBound(most: number | undefined, verdict: Verdict, payload: JsonObject): Verdict {
   if (most === undefined) return verdict;
   const rewrite: Extract<Verdict, { kind: 'rewrite_result' }> =
@@ -329,7 +329,7 @@ export function payloadAfter(payload: JsonObject, verdict: Verdict | undefined):
  * Whether an answer is a failure that refuses: by `on_error`, or because the verdict was invalid or not allowed there. Not at
  * points where no failure refuses.
  */
-export function refusesByFailure(point: HookPoint, { failure }: HookAnswer, { on_error }: HookRegistration): boolean {
+export function refusesByFailure({ failure }: HookAnswer, { on_error }: HookRegistration, point: HookPoint): boolean {
   return failureRefusesAt(point) && failure !== undefined && (on_error === 'fail_closed' || isWrongAnswer(failure));
 }
 

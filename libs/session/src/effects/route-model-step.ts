@@ -13,7 +13,7 @@
  */
 import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelPart, ModelRequest, ModelResult, Models, ServedPersonas } from '@coxswain/ports';
-import { BOUNDS, type PersonaStepInput, refusedStep, type SessionRef, stoppedStep } from '@coxswain/protocol';
+import { BOUNDS, failedStep, type PersonaStepInput, type SessionRef, stoppedStep } from '@coxswain/protocol';
 
 /** One model step: what routing needs to know of its session, and how it reports progress. */
 export interface RoutedStep {
@@ -114,7 +114,7 @@ class Step {
       refusals = 0;
       const { instance, cause } = end;
       this.#tell({ state: 'lost', persona, version, instance, cause });
-      if (lost >= BOUNDS.stepTriesMax) return refusedStep(gaveUp(persona, lost));
+      if (lost >= BOUNDS.stepTriesMax) return failedStep(gaveUp(persona, lost));
       if (streamed) onPart({ type: 'again' });
     }
     return stoppedStep();

@@ -39,7 +39,7 @@ export interface SealedRecord {
 export interface RecordFrame {
   readonly sessionId: string;
   readonly n: number;
-  /** The writer: the id of the host, and its generation (`RunnerOptions.host`). */
+  /** The writer, by its name in stored records: the id of the host, and its generation (`RunnerOptions.host`). */
   readonly attempt: string;
   readonly prevHash: string;
   readonly at: string;

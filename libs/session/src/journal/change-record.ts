@@ -122,7 +122,7 @@ function changeVerdicts(
     answers.push(answer);
     payload = payloadAfter(payload, answer.verdict);
     hasEnded ||=
-      endsChain(answer.verdict) || (registration !== undefined && refusesByFailure(point, answer, registration));
+      endsChain(answer.verdict) || (registration !== undefined && refusesByFailure(answer, registration, point));
   }
   const { args_problem: _, needs_approval: __, ...rest } = input;
   const tool = calls.find((row) => row.call_id === call_id)?.tool;

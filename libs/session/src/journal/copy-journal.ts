@@ -5,9 +5,9 @@
  *
  * COPY-1  An origin is copied only if its journal replays byte for byte, for a fork up to the last copied record.
  * COPY-2  The copy leaves out the address of each receipt, the member `copied_from` of the origin's inputs, and the inbox
- *         position of each record. Its first record names the origin and the earlier origins (`copied_from`), the
- *         newest `originsNamedMax` of them. In a fork this member also names the fork's command and the address of its
- *         receipt, and the first record holds the inbox position of that command.
+ *         position of each record. Its first record has the member `copied_from` (`CopyOrigin`): the origin and the
+ *         newest `originsNamedMax` earlier origins, and in a fork its command, changes and the address of its receipt.
+ *         That record also holds the inbox position of the fork's command.
  * COPY-3  Until the copy is complete and owned, the session starts no effect and accepts no command.
  */
 import type { Blobs, Journal } from '@coxswain/ports';

@@ -88,15 +88,16 @@ export class InboxReader {
    * Drops the notifications if all are of due timers, and the session waits for none of these. The deliveries of timers
    * that the inbox still has are acknowledged.
    * @returns whether the notifications were dropped, and no new one has arrived. False also without any notification.
-   * @throws what `areSpent` throws.
+   * @param allSpent whether the session waits for none of these timers.
+   * @throws what `allSpent` throws.
    */
-  async dropSpentTimers(areSpent: (timers: readonly StoredCommand[]) => Promise<boolean>): Promise<boolean> {
+  async dropSpentTimers(allSpent: (timers: readonly StoredCommand[]) => Promise<boolean>): Promise<boolean> {
     const notified = [...this.#notifications.values()];
     if (notified.length === 0 || notified.some(({ isTimer }) => !isTimer)) return false;
     const seqs = notified.map(({ seq }) => seq);
     const timers = await this.#readUpTo(Math.max(...seqs), Math.min(...seqs) - 1);
     if (timers === null || timers.some(({ isTimer }) => !isTimer)) return false;
-    if (timers.length > 0 && !(await areSpent(timers))) return false;
+    if (timers.length > 0 && !(await allSpent(timers))) return false;
     for (const one of notified) if (this.#notifications.get(one.seq) === one) this.#notifications.delete(one.seq);
     this.#acknowledge(notified, timers, 0);
     return this.#notifications.size === 0;

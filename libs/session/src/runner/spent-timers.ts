@@ -5,8 +5,8 @@ import { readRecord } from '../journal/load-session.ts';
 import { inputOfTimer } from './check-command.ts';
 
 /**
- * Whether a session waits for none of these timers. The record that asks for a timer precedes the timer in its store. So a
- * timer that is not open in the newest record will never be.
+ * Whether a session waits for none of these timers. A timer is scheduled only after the record that asks for it is stored. So
+ * a timer that is not open in the newest record will never be.
  * @returns false also where the session has no record, or where the newest record is not certain. An unreadable timer counts
  *   as one that no session waits for.
  * @throws RecordUnreadableError if the newest record is unreadable or a tombstone, and errors of the ports.

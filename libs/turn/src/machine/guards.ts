@@ -39,7 +39,7 @@ interface Args {
 
 type On<T extends EventType> = EventOf<T> & { readonly n: number };
 
-const checkpoint = (event: PlacedEvent) => event as On<'loop_checkpoint'>;
+const asCheckpoint = (event: PlacedEvent) => event as On<'loop_checkpoint'>;
 
 const callOf = (event: PlacedEvent): string | undefined => ('call_id' in event ? event.call_id : undefined);
 
@@ -63,13 +63,13 @@ const control =
 // - skips_last_open_calls: and no other call is open, i.e. `running` or `returned`
 // - skips_whole_batch: and none has ended, except calls with a `problem`, which never run
 const skipsWholeBatch = ({ context, event }: Args) =>
-  checkpoint(event).dispatch_skipped &&
+  asCheckpoint(event).dispatch_skipped &&
   context.calls.every(
     (row) => row.problem || (row.status !== 'running' && row.status !== 'returned' && row.status !== 'ended'),
   );
 
 const skipsLastOpenCalls = ({ context, event }: Args) =>
-  checkpoint(event).dispatch_skipped &&
+  asCheckpoint(event).dispatch_skipped &&
   !context.calls.some((row) => row.status === 'running' || row.status === 'returned');
 
 // No other call waits for an approval.
@@ -143,8 +143,8 @@ export const turnSetup = setup({
     skips_whole_batch: skipsWholeBatch,
     skips_last_open_calls: skipsLastOpenCalls,
     skips_calls_and_hooked: ({ context, event }: Args) =>
-      checkpoint(event).dispatch_skipped && isHooked(context, 'post_turn'),
-    skips_calls: ({ event }: Args) => checkpoint(event).dispatch_skipped,
+      asCheckpoint(event).dispatch_skipped && isHooked(context, 'post_turn'),
+    skips_calls: ({ event }: Args) => asCheckpoint(event).dispatch_skipped,
     batch_has_ended: ({ context }: Args) => allEndedBut(context, null),
     has_calls_to_vet: ({ context, event }: Args) => nextToVet(context, callOf(event)) !== undefined,
     // Only the end of its own permission_asked consult leaves a call out. After the end of its PreToolUse consult,
@@ -173,7 +173,7 @@ export const turnSetup = setup({
     is_last_and_starts: (args: Args) => isLastDecision(args) && starts(args),
     is_last_decision: isLastDecision,
     starts,
-    batch_ends_run: ({ context, event }: Args) => checkpoint(event).delivered === 0 && batchTerminates(context),
+    batch_ends_run: ({ context, event }: Args) => asCheckpoint(event).delivered === 0 && batchTerminates(context),
     was_plain_answer: ({ context }: Args) => !context.batch_open,
     goes_on_at_cap: (args: Args) => openTurnContinues(args) && isCapped(args.context),
     goes_on: openTurnContinues,
@@ -193,7 +193,7 @@ export const turnSetup = setup({
     // `undeclaredStepEnd` has ended the step, and the turn may start.
     turn_may_begin: ({ context }: Args) => openStep(context) !== undefined || context.step === null,
     completes_step_and_hooked: ({ context, event }: Args) =>
-      isComplete(context, checkpoint(event).delivered) &&
+      isComplete(context, asCheckpoint(event).delivered) &&
       hookedStep(context, 'PostStep', openStep(context)?.name ?? ''),
     suspends_and_hooked: (args: Args) => suspends(args) && isHooked(args.context, 'pre_suspend'),
     followup_waits: ({ context }: Args) => nextFollowup(context) !== undefined,

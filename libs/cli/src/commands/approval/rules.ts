@@ -3,7 +3,7 @@ import { connectNats, keepRememberedRule, listRememberedRules, withConnection } 
 import { CommandRejectedError, printable } from '@coxswain/client';
 import {
   bindingProblem,
-  describeHolder,
+  describeBinding,
   describeRule,
   ID_PATTERN,
   type RememberedRule,
@@ -154,7 +154,7 @@ function list({ flags }: Invocation, rules: readonly ListedRule[]): ExitCode {
     revoked ? 'revoked' : problem ? 'not applied' : rule.scope,
     printable(rule.actor?.name ?? ''),
     ago(rule.at),
-    printable(`${describeRule(rule)} (${problem ?? describeHolder(rule)})`),
+    printable(`${describeRule(rule)} (${problem ?? describeBinding(rule)})`),
   ]);
   if (rows.length > 0) standardStreams.out(table(rows));
   else standardStreams.err('no decision is remembered\n');

@@ -47,7 +47,7 @@ export function approvalEffectCount({ expire_after_ms, notifies }: Asked): numbe
 }
 
 /** The members that a row gets when its call starts to wait for an approval. */
-export function waitsOf(context: SessionContext, event: Asked & PlacedEvent): Wait {
+export function waitOf(context: SessionContext, event: Asked & PlacedEvent): Wait {
   const { epoch } = context;
   const index = nextIndex(context, event);
   const after_ms = event.expire_after_ms;
@@ -252,7 +252,7 @@ export function approvalRequested(
   context: SessionContext,
   event: Placed<'approval_requested'>,
 ): Partial<SessionContext> {
-  const wait = waitsOf(context, event);
+  const wait = waitOf(context, event);
   return {
     ...changeCall(context, event.call_id, (row) => parked(row, wait)),
     next_effect: nextIndex(context, event) + approvalEffectCount(event),

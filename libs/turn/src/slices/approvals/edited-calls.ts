@@ -79,7 +79,7 @@ export function decideEdit(
         field: 'args',
       },
     );
-  const refused = tooLarge(context, input, row, args) ?? refusedByRule(context, input, row, args);
+  const refused = refusedBySize(context, input, row, args) ?? refusedByRule(context, input, row, args);
   if (refused) return refused;
   if (hooksOn(context, row, args).length === 0) return settleApproval(context, input, row, args, atMs);
   const remembered = rememberedBy(context, input, row, args, atMs);
@@ -101,7 +101,7 @@ export function decideEdit(
  * The rejection of an edit beyond the bound on the arguments of a batch, or null. The bound also applies to edited
  * arguments, because the context and its snapshots contain them.
  */
-function tooLarge(
+function refusedBySize(
   { calls }: SessionContext,
   input: Command<'approve'>,
   row: CallRow,

@@ -11,7 +11,7 @@ import {
   type Json,
   matchOf,
   type RememberedRule,
-  type RuleHolder,
+  type RuleBinding,
   type Ruling,
   rememberedFor,
   type SessionEvent,
@@ -29,7 +29,7 @@ const NONE: readonly RememberedRule[] = [];
  * remembered-rules.ts). Null before the first provision, and if an earlier release recorded the provision without
  * identity or root.
  */
-export function ruleHolder({ pinned }: Pick<SessionContext, 'pinned'>): RuleHolder | null {
+export function ruleHolder({ pinned }: Pick<SessionContext, 'pinned'>): RuleBinding | null {
   if (!pinned?.identity || pinned.root === undefined) return null;
   return { persona: pinned.persona, root: pinned.root, ...pinned.identity };
 }

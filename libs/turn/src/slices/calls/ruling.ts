@@ -9,7 +9,8 @@ import type { CallRow } from './state.ts';
 
 /**
  * The ruling on a call:
- * - `allow` after a person has allowed the call; otherwise `deny` before the first provision of the session
+ * - `allow` after a person has allowed the call
+ * - otherwise `deny` before the first provision of the session
  * - otherwise the ruling of the permission rules; if the tool itself requires an approval, `ask` replaces `allow`
  * - if that is `ask`: the action of a matching remembered rule, or else `allow` if a permission_asked hook has allowed it
  *

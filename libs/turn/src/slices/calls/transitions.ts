@@ -40,7 +40,7 @@ export function callStarted(context: SessionContext, event: Placed<'call_started
   };
 }
 
-/** A cancel was requested: of a call in flight, or of one whose result hooks check. */
+/** A cancel was requested: of a call in flight, or of a returned call while PostToolUse hooks check its result. */
 export function callCancelRequested(
   context: SessionContext,
   event: EventOf<'call_cancel_requested'>,

@@ -1,5 +1,7 @@
 /**
- * Requests to suspend and to resume the session: commands, signals, and calls of the tool `park`. A failed step that
+ * Requests to suspend and to resume the session: commands, signals, and calls of the tool `park`. A suspension starts
+ * after the open turn (guard `suspensionIsDue`), so running and waiting calls of the turn end first, and it aborts none.
+ * If the run ends before, the request lapses (`lapsedSuspension`). A failed step that
  * suspends the session: `stepEvolved` (steps/steps.ts). The start and the end of a suspension: suspension.ts. A call
  * with the status `parked` is something else: it waits for an approval (approvals/approvals.ts).
  */
