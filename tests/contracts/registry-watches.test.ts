@@ -50,12 +50,16 @@ test('a pause is learnt also if the server has lost the watch, and its replaceme
     failures--;
     return () => Promise.reject(new errors.TimeoutError());
   });
-  const { personas, stop } = await createNatsPersonas(nc, keptLog().log);
+  const { warnings, log } = keptLog();
+  const { personas, stop } = await createNatsPersonas(nc, log);
   const names = async () => (await bus.nc.request(api('NAMES'))).json() as { consumers: string[] };
   isLost = true;
   for (const name of (await names()).consumers) await bus.nc.request(`${api('DELETE')}.${name}`);
   await pausePersona(bus.nc, tenant, 'p1');
   await eventually('the pause is known', () => personas.pause(tenant, 'p1') !== null);
   expect(failures).toBe(0);
+  expect(new Set(warnings)).toEqual(new Set(['the registry cannot be watched now; retrying']));
+  // At most one of each watch, of the personas and of their pauses, and not one of each attempt.
+  expect(warnings.length).toBeLessThan(3);
   await stop();
 });

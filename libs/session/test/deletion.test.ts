@@ -602,6 +602,25 @@ describe('the retention job', () => {
     await stopped(bed, job);
   });
 
+  test('reads the newest record of every session once, also while a purge fails', async () => {
+    const bed = testBed();
+    await ended(bed);
+    await bed.send('delete');
+    let reads = 0;
+    const { tenants } = bed.bus.purge;
+    const job = running(bed, {
+      tenants: () => {
+        reads++;
+        return tenants();
+      },
+      timers: () => Promise.reject(new Error('no leader')),
+    });
+    await bed.time.advance(60_000);
+    await expect(job.ping()).rejects.toThrow('no leader');
+    expect(reads).toBe(1);
+    await stopped(bed, job);
+  });
+
   test('purges the other sessions, and sweeps, while some purges fail', async () => {
     const bed = testBed();
     await bed.bus.blobs.put(sha256Hex('unused'), Buffer.from('unused'));

@@ -3,7 +3,7 @@
  */
 import type { CommandInbox, CommandNotification, HostChannel } from '@coxswain/ports';
 import { decodeRecord, HEADERS, HOST_LIVENESS, PARTITIONS, partitionOf, Quotas } from '@coxswain/protocol';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { assignPartitions } from '../src/hosting/assign-partitions.ts';
 import type { HostOptions, SessionHost } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
@@ -291,30 +291,45 @@ test('a host that joins slowly claims no session before it has its lease, and co
   await stopped;
 });
 
-test('a host whose partition came back retries no session that another host still lets end its calls', async () => {
-  const { bed, first, join, moving } = await crew(undefined, {
-    commitBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 },
-  });
-  bed.tools = { slow: { run: taking(8_000) } };
-  bed.models.answers = Array.from({ length: 8 }, () => say('not stored', { delayMs: 10 }));
-  await bed.start({}, { session: moving });
-  // Its next retry follows eight seconds after the last one.
-  bed.journal.always = async (append, { bytes }) =>
-    decodeRecord(bytes).attempt.startsWith(first.id) ? { status: 'ambiguous', cause: 'no answer' } : append();
-  await bed.time.advance(8_000);
-  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
-  const second = await join();
-  await bed.time.advance(3_000);
-  expect(bed.toolSource.runs).toHaveLength(1);
-  const stopped = second.stop();
-  bed.journal.always = 'none';
-  await bed.time.advance(10_000);
-  await stopped;
-  const lines = await bed.lines(moving);
-  expect(lines).toContain('call_ended c1 ok');
-  expect(lines.at(-1)).toBe('agent_end end_turn');
-  expect(bed.toolSource.runs).toHaveLength(1);
-});
+test.each([
+  ['and the notes are read', 0],
+  ['and before its notes are read', 8_000],
+])(
+  'a host whose partition came back, %s, retries no session that another host still lets end its calls',
+  async (_, readMs) => {
+    const { bed, first, join, moving } = await crew(undefined, {
+      commitBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 },
+    });
+    bed.tools = { slow: { run: taking(8_000) } };
+    bed.models.answers = Array.from({ length: 8 }, () => say('not stored', { delayMs: 10 }));
+    await bed.start({}, { session: moving });
+    // Its next retry follows eight seconds after the last one.
+    bed.journal.always = async (append, { bytes }) =>
+      decodeRecord(bytes).attempt.startsWith(first.id) ? { status: 'ambiguous', cause: 'no answer' } : append();
+    await bed.time.advance(8_000);
+    bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+    const second = await join();
+    await bed.time.advance(3_000);
+    expect(bed.toolSource.runs).toHaveLength(1);
+    const { active } = bed.bus;
+    const list = active.list.bind(active);
+    if (readMs > 0)
+      vi.spyOn(active, 'list').mockImplementation((p) =>
+        bed.time
+          .clock()
+          .sleep(readMs)
+          .then(() => list(p)),
+      );
+    const stopped = second.stop();
+    bed.journal.always = 'none';
+    await bed.time.advance(10_000 + 3 * readMs);
+    await stopped;
+    const lines = await bed.lines(moving);
+    expect(lines).toContain('call_ended c1 ok');
+    expect(lines.at(-1)).toBe('agent_end end_turn');
+    expect(bed.toolSource.runs).toHaveLength(1);
+  },
+);
 
 test('a host that stops without contact to its peers waits for nothing', async () => {
   const { bed, join } = await crew();

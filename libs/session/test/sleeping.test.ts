@@ -127,6 +127,18 @@ test('a suspended session stays on disk: comparisons of journals with notes clai
   expect(loads).toBeLessThanOrEqual(4);
 });
 
+test('a suspended session whose timer the store has lost wakes a day late at most, without a restart of its host', async () => {
+  const bed = testBed();
+  bed.models.answers = [PARK({ for_ms: 2 * DAY }), say('awake')];
+  await bed.host({}, { tools: createParkTool() });
+  await bed.start();
+  await bed.time.advance(HOUR);
+  expect(bed.log.filter(({ message }) => message.includes('no active-session note'))).toHaveLength(1);
+  await bed.bus.purge.timers(refOf());
+  await pass(bed, 3 * DAY);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
 test('queued messages wait with a parked session: after 30 days and five hosts each is delivered once, at its seam', async () => {
   const bed = testBed();
   bed.tools = {

@@ -73,7 +73,8 @@ export async function watchRegistry(
     const current = nc.subscribe(to, {
       callback(error, message) {
         if (current !== subscription) return;
-        if (error) return log.error({ filter, error }, 'the registry is no longer watched');
+        // After this, silence: the timer replaces the consumer and its subscription.
+        if (error) return log.error({ filter, error }, 'changes of the registry cannot be received');
         heardMs = performance.now();
         if (message.subject === to ? isComplete(message) : isNext(message)) return;
         void replace();
@@ -133,12 +134,16 @@ export async function watchRegistry(
   async function replace(): Promise<void> {
     if (isReplacing) return;
     isReplacing = true;
+    let failures = 0;
     while (isConnected && !isStopped && !nc.isClosed()) {
       try {
         await open();
+        if (failures > 0) log.info({ filter }, 'the registry is watched again');
         break;
       } catch (error) {
-        log.debug({ filter, error: (error as Error).message }, 'the registry cannot be watched now');
+        // Once as a warning: until it succeeds, this host learns of no new hook, tool or pause.
+        const level = failures++ === 0 ? 'warn' : 'debug';
+        log[level]({ filter, error: (error as Error).message }, 'the registry cannot be watched now; retrying');
         await sleep(RETRY_PAUSE_MS, undefined, { ref: false });
       }
     }

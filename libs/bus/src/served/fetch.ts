@@ -70,7 +70,8 @@ export function offerData(nc: Pick<NatsConnection, 'subscribe'>, noteProblem: No
 }
 
 /**
- * Fetches offered data. A part is requested again for ten seconds while the connection is lost.
+ * Fetches offered data. A part without an answer is requested again within ten seconds: the connection may be lost for a
+ * short time.
  * @param maxBytes the limit of its size.
  * @returns its JSON text.
  * @throws Error if it is longer, or if the host cannot provide it or no longer offers it; NatsUnavailableError.

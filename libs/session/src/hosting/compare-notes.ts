@@ -3,8 +3,9 @@
  * died has no other sign of its work. So the host reads the newest record of each session in its partitions that has no
  * note, and claims the sessions with open effects.
  *
- * A passivated session with a timer has no note either, and nothing was lost. Its record does not tell whether the timer
- * was stored, so it is claimed, too, but only once while its newest record stays the same.
+ * A passivated session with a timer has no note either, and nothing was lost. Its record does not tell whether the store
+ * has the timer, so it is claimed, too, but while its newest record stays the same only once a day. Each claim stores the
+ * timer again.
  */
 import type { ActiveSession, Clock, Log } from '@coxswain/ports';
 import { partitionOf, type SessionRef, sessionKey } from '@coxswain/protocol';
@@ -14,6 +15,11 @@ import type { HostState } from './host-state.ts';
 const EVERY_MS = 10 * 60_000;
 /** The pause between two partitions, and between two groups of sessions. */
 const PAUSE_MS = 250;
+/**
+ * After this time a session is claimed again although its newest record is the same: the store may have lost its timer
+ * since, and nothing else would ever wake it.
+ */
+const CLAIMED_AGAIN_MS = 24 * 3_600_000;
 /** The number of newest records that are read at a time. */
 const READ_AT_ONCE = 8;
 
@@ -39,6 +45,14 @@ export interface ComparedHost {
   claim(ref: SessionRef): void;
 }
 
+/** The claim of a session by its newest record. */
+interface Claimed {
+  /** The number of that record. */
+  readonly n: number;
+  /** When it was claimed, on the monotonic clock. */
+  readonly atMs: number;
+}
+
 /** Compares the partitions that are due, and claims sessions that have work and no note. */
 export class NoteComparison {
   readonly #ports: ComparisonPorts;
@@ -47,10 +61,10 @@ export class NoteComparison {
   /** When each partition was compared, on the monotonic clock. */
   readonly #comparedMs = new Map<number, number>();
   /**
-   * The sessions of each partition that the last comparison found with open effects and without a note, with the numbers
-   * of their newest records. At most as many as the partition has sessions.
+   * The sessions of each partition that the last comparison found with open effects and without a note, with their
+   * claims. At most as many as the partition has sessions.
    */
-  readonly #claimed = new Map<number, Map<string, number>>();
+  readonly #claimed = new Map<number, Map<string, Claimed>>();
 
   constructor(ports: ComparisonPorts, host: ComparedHost, state: HostState) {
     this.#ports = ports;
@@ -92,7 +106,7 @@ export class NoteComparison {
     const unnoted = refs.filter((ref) => !noted.has(sessionKey(ref)) && this.#host.isFree(ref));
     const before = this.#claimed.get(p);
     // If the partition leaves and comes back meanwhile, `forget` has removed this map: its claims may not have started.
-    const claimed = new Map<string, number>();
+    const claimed = new Map<string, Claimed>();
     this.#claimed.set(p, claimed);
     for (let at = 0; at < unnoted.length && !this.#state.isLeaving; at += READ_AT_ONCE) {
       if (at > 0) await this.#ports.clock.sleep(PAUSE_MS, this.#state.ended);
@@ -100,9 +114,13 @@ export class NoteComparison {
       const newest = await Promise.all(some.map((ref) => this.#host.openWorkAt(ref)));
       for (const [index, ref] of some.entries()) {
         const n = newest[index] ?? null;
+        if (n === null) continue;
         const key = sessionKey(ref);
-        // After its last claim the session had nothing to do but to wait for its timers.
-        if (n !== null && (before?.get(key) === n || (await this.#claimUnnoted(ref)))) claimed.set(key, n);
+        const nowMs = this.#ports.clock.monotonicMs();
+        const earlier = before?.get(key);
+        // After that claim the session had nothing to do but to wait for its timers.
+        if (earlier?.n === n && nowMs - earlier.atMs < CLAIMED_AGAIN_MS) claimed.set(key, earlier);
+        else if (await this.#claimUnnoted(ref)) claimed.set(key, { n, atMs: nowMs });
       }
     }
   }

@@ -157,6 +157,11 @@ export class HostPartitions {
     return this.#assigned.has(partitionOf(sessionId));
   }
 
+  /** Whether this host has read the notes of a session's partition since it was assigned: they name the sessions of others. */
+  hasReadNotes({ sessionId }: SessionRef): boolean {
+    return !this.#unread.has(partitionOf(sessionId));
+  }
+
   /**
    * Whether another live host still works on a session of this host's partitions, as far as this host knows. It claims the
    * session once the other has left it.

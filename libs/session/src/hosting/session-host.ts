@@ -442,6 +442,7 @@ class Host implements SessionHost, PartitionedSessions {
     if (this.#state.isLeaving) return;
     if (!this.#partitions.isAssigned(ref)) return void this.#retries.delete(key);
     // The partition has moved and come back. A claim now would stop the calls that the other host lets end.
+    if (!this.#partitions.hasReadNotes(ref)) return void this.#retry(ref, key, isOthers);
     if (this.#partitions.isKeptByOther(ref)) return;
     if (!isOthers) return void this.#runner(ref).wake();
     // If the notes cannot be read, the owner stays unknown.

@@ -109,11 +109,15 @@ export function startRetentionJob(
     waiting.delete(subjects.journal(ref));
   }
 
-  async function look(isFirst: boolean): Promise<void> {
-    if (isFirst) {
+  let hasFoundOlder = false;
+
+  async function look(): Promise<void> {
+    if (!hasFoundOlder) {
       // Read the position first: later deletions come after it.
       place = (await purge.deletedSince(null)).place;
       await findOlder();
+      // Here, not after the purges: this reads a record of every session, and one purge may fail for days.
+      hasFoundOlder = true;
     }
     await findNew();
     await purgeWaiting();
@@ -132,12 +136,10 @@ export function startRetentionJob(
   }
 
   const running = (async () => {
-    let isFirst = true;
     while (!stopped.signal.aborted) {
       try {
         try {
-          await look(isFirst);
-          isFirst = false;
+          await look();
         } finally {
           await sweepIfDue();
         }
