@@ -130,7 +130,7 @@ describe('a persona needs trust that', () => {
     [
       'sets options of its provider, such as an MCP server that the provider calls',
       { model: { name: 'anthropic/m', provider_options: { anthropic: { mcpServers: [{ url: 'http://x.test' }] } } } },
-      'sets options of its provider: {"anthropic":{"mcpServers":[{"url":"http://x.test"}]}}',
+      'sets mcpServers in the options of anthropic: [{"url":"http://x.test"}]',
     ],
     [
       'allows a tool that acts',
@@ -155,6 +155,13 @@ describe('a persona needs trust that', () => {
     ],
   ])('%s', (_what, more, line) => {
     expect(doesOf(more)).toEqual([line]);
+  });
+
+  test('hides no option of its provider behind the text of others', () => {
+    const pad = 'x'.repeat(300);
+    const anthropic = { first: pad, mcpServers: [{ url: 'http://x.test' }], last: pad };
+    const effects = doesOf({ model: { name: 'anthropic/m', provider_options: { anthropic } } }) ?? [];
+    expect(describeEffects('/clone', [{ name: 'p.yaml', digest: '', effects }])).toContain('http://x.test');
   });
 
   test('is no harmless persona', () => {

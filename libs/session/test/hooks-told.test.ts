@@ -105,18 +105,20 @@ describe('more than a session keeps', () => {
     );
   });
 
-  test('of jobs is not tracked', async () => {
+  // The process of the oldest one may have died: it must not exclude new jobs for the life of the session.
+  test('of jobs replaces the oldest one, which is then no longer tracked', async () => {
     const hooks = Array.from({ length: BOUNDS.jobsOpenMax + 1 }, (_, i) => hook('session_start', `h${i}`));
     const bed = await bedWith(hooks);
     bed.hooks.handlers = Object.fromEntries(
       hooks.map(({ id }) => [id, returns({ job: { status: 'queued', job_id: `of-${id}` } })]),
     );
     await bed.start();
-    const last = `h${BOUNDS.jobsOpenMax}`;
-    const untracked = [{ type: 'job_untracked', hook: last, job_id: `of-${last}`, code: 'too_many_jobs' }];
+    const untracked = [{ type: 'job_untracked', hook: 'h0', job_id: 'of-h0', code: 'too_many_jobs' }];
     expect(await bed.eventsOf('job_untracked')).toMatchObject(untracked);
-    const late = await bed.send('feedback', { job: { job_id: `of-${last}`, status: 'succeeded' } });
+    const late = await bed.send('feedback', { job: { job_id: 'of-h0', status: 'succeeded' } });
     expect(bed.told(late)).toEqual(['rejected job_unknown']);
+    const newest = await bed.send('feedback', { job: { job_id: `of-h${BOUNDS.jobsOpenMax}`, status: 'succeeded' } });
+    expect(bed.told(newest)).not.toContain('rejected job_unknown');
   });
 
   test('of jobs has a free place after the end of a job in the same consult', async () => {

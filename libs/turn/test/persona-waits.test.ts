@@ -11,6 +11,8 @@ import {
   call,
   cancelled,
   compacted,
+  hook,
+  hooksSaid,
   later,
   type Move,
   modelStopped,
@@ -140,6 +142,20 @@ describe('a pause', () => {
 
   test('has no time limit', () => {
     given(running()).when(paused).thenEffects('call_model');
+  });
+
+  test('beyond the full queue of a slow hook is not announced, and neither is its end', () => {
+    const hooks = [hook('OnPersonaPaused', 'paused'), hook('OnPersonaResumed', 'resumed')];
+    const pauses = Array.from({ length: 40 }, () => [paused, goesOn]);
+    const slow = given(running({ hooks }), pauses);
+    expect(slow.state.context.announcements.map(({ point }) => point)).toEqual(
+      Array.from({ length: 16 }, () => ['OnPersonaPaused', 'OnPersonaResumed']).flat(),
+    );
+    // Three seams are announced first, so the last place is that of a pause. Its end follows it.
+    given(running({ hooks: [hook('loop_checkpoint', 'seam'), ...hooks] }), pauses)
+      .when(...Array.from({ length: 33 }, () => hooksSaid(undefined)))
+      .thenCount('hook_call paused', 15)
+      .thenCount('hook_call resumed', 15);
   });
 });
 

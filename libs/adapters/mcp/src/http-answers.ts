@@ -3,9 +3,10 @@
  *
  * The SDK waits for an answer until its timeout, even if the stream for it has ended. Here each stream is tracked from
  * its request to its end. A call is lost once its stream has ended and no stream that resumes one has been open for a
- * grace period.
+ * grace period. Many servers never end the stream of a cancelled call, so it is ended here.
  */
 import { MCP_BOUNDS } from './mcp-bounds.ts';
+import { NotSentError } from './network-error.ts';
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
@@ -27,6 +28,11 @@ interface Watched {
   openStreams: number;
   timer: NodeJS.Timeout | undefined;
   readonly lose: () => void;
+  /** Its requests without a response, and responses that have not been read to their end. */
+  requests: number;
+  /** Ends these requests after the end of the call. */
+  readonly left: AbortController;
+  leaving: NodeJS.Timeout | undefined;
 }
 
 /** Watches the answers of one connection, whose transport must use `fetch` of this class. */
@@ -64,13 +70,18 @@ export class HttpAnswers {
     const resumes = key === null && new Headers(init?.headers).has('last-event-id');
     if (init?.method === 'GET') await this.#pace();
     if (this.#open >= MCP_BOUNDS.requestsOpenMax)
-      throw new TypeError('fetch failed', { cause: new Error(`it leaves ${this.#open} requests open`) });
+      throw new TypeError('fetch failed', { cause: new NotSentError(`it leaves ${this.#open} requests open`) });
+    const watched = key === null ? undefined : this.#watched.get(key);
+    const sent = watched ? { ...init, signal: eitherOf(watched.left.signal, init?.signal) } : init;
     this.#open += 1;
+    if (watched) watched.requests += 1;
     const ended = () => {
       this.#open -= 1;
+      if (watched && --watched.requests === 0) clearTimeout(watched.leaving);
     };
-    const response = await this.#fetch(url, init).catch((error: unknown) => {
+    const response = await this.#fetch(url, sent).catch((error: unknown) => {
       ended();
+      if (watched?.left.signal.aborted) return never();
       throw error;
     });
     const { body, status, statusText, headers } = response;
@@ -81,12 +92,13 @@ export class HttpAnswers {
     if (!response.ok) return new Response(bounded(beginningOf(body), false, ended), { status, statusText, headers });
 
     const isStream = isEventStream(headers);
-    const onEnd = isStream && key !== null ? this.#opened(key) : isStream && resumes ? this.#resumed() : () => {};
+    const onEnd = isStream && watched ? this.#opened(watched) : isStream && resumes ? this.#resumed() : () => {};
     const whenRead = () => {
       ended();
       onEnd();
     };
-    return new Response(bounded(body, isStream, whenRead), { status, statusText, headers });
+    const read = bounded(body, isStream, whenRead, watched?.left.signal);
+    return new Response(read, { status, statusText, headers });
   }
 
   /** The SDK opens an ended stream again after the time that the server chooses, which may be 0. */
@@ -105,19 +117,20 @@ export class HttpAnswers {
     });
     // The caller races it with the answer, and may have finished before it rejects.
     lost.catch(() => {});
-    this.#watched.set(key, { openStreams: 0, timer: undefined, lose });
+    const left = new AbortController();
+    const watched: Watched = { openStreams: 0, timer: undefined, lose, requests: 0, left, leaving: undefined };
+    this.#watched.set(key, watched);
     return {
       lost,
       done: () => {
-        clearTimeout(this.#watched.get(key)?.timer);
+        clearTimeout(watched.timer);
         this.#watched.delete(key);
+        if (watched.requests > 0) watched.leaving = setTimeout(() => left.abort(), MCP_BOUNDS.endedCallMs).unref();
       },
     };
   }
 
-  #opened(key: string): () => void {
-    const watched = this.#watched.get(key);
-    if (watched === undefined) return () => {};
+  #opened(watched: Watched): () => void {
     watched.openStreams += 1;
     return () => {
       watched.openStreams -= 1;
@@ -145,6 +158,15 @@ export class HttpAnswers {
 }
 
 type SentMessage = { readonly method?: string; readonly params?: { readonly _meta?: Record<string, unknown> } };
+
+function eitherOf(signal: AbortSignal, other: AbortSignal | null | undefined): AbortSignal {
+  return other ? AbortSignal.any([signal, other]) : signal;
+}
+
+/** For the SDK, a request that ends after its call is still open: after an error it might resume the stream. */
+function never(): Promise<never> {
+  return new Promise(() => {});
+}
 
 /** The message in the body of a request; null without one. The SDK sends no batches. */
 function messageIn(init: RequestInit | undefined): SentMessage | null {
@@ -178,7 +200,12 @@ function beginningOf(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Arra
  * Passes the bytes on, and fails if one message exceeds the limit. Blank lines separate the messages of an event
  * stream. Any other body is one message.
  */
-function bounded(body: ReadableStream<Uint8Array>, isStream: boolean, onEnd: () => void): ReadableStream<Uint8Array> {
+function bounded(
+  body: ReadableStream<Uint8Array>,
+  isStream: boolean,
+  onEnd: () => void,
+  left?: AbortSignal,
+): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let ended = false;
   const end = () => {
@@ -205,6 +232,7 @@ function bounded(body: ReadableStream<Uint8Array>, isStream: boolean, onEnd: () 
         controller.enqueue(value);
       } catch (error) {
         end();
+        if (left?.aborted) return never();
         controller.error(error);
       }
     },

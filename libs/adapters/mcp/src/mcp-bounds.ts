@@ -26,6 +26,8 @@ export const MCP_BOUNDS = {
    * server may answer a request on another stream and leave its connection open.
    */
   requestsOpenMax: 128,
+  /** Time after the end of a call after which its HTTP request is ended, if the server has not ended it. */
+  endedCallMs: 1_000,
   /** Minimum interval between two requests for an event stream of one HTTP server, whatever its `retry` says. */
   streamIntervalMs: 100,
   /** Pages of one list of tools. */

@@ -5,8 +5,14 @@ export function isNetworkError(error: unknown): boolean {
   return error instanceof TypeError && error.cause !== undefined;
 }
 
-/** Whether no connection was established, so that nothing was sent. */
+/** The cause of a failed fetch that did not send its request. */
+export class NotSentError extends Error {
+  override readonly name = 'NotSentError';
+}
+
+/** Whether nothing was sent: the request was refused here, or no connection was established. */
 export function neverConnected(error: unknown): boolean {
+  if ((error as TypeError).cause instanceof NotSentError) return true;
   const { code } = ((error as TypeError).cause ?? {}) as { code?: unknown };
   return typeof code === 'string' && NEVER_CONNECTED.has(code);
 }

@@ -364,7 +364,7 @@ test('a server that answers elsewhere and leaves requests open gets a limited nu
     answers.fetch('http://127.0.0.1:1/', { method: 'POST', body: JSON.stringify({ id: 1, method: 'tools/call' }) });
   const open = Array.from({ length: MCP_BOUNDS.requestsOpenMax }, post);
   const refused = await post().catch((error: TypeError) => error.cause);
-  expect(refused).toEqual(new Error('it leaves 128 requests open'));
+  expect(refused).toMatchObject({ name: 'NotSentError', message: 'it leaves 128 requests open' });
   expect(waiting).toHaveLength(128);
 
   // A response counts until it has been read, left or has failed.
@@ -379,6 +379,40 @@ test('a server that answers elsewhere and leaves requests open gets a limited nu
   void post();
   void post();
   await expect(post()).rejects.toThrow('fetch failed');
+});
+
+describe('a request that a server leaves open', () => {
+  test.each(['never answers', 'never ends its stream'])('is ended after its call: it %s', async (what) => {
+    const closed: Promise<unknown>[] = [];
+    const url = await byHand({
+      call: ({ response }) => {
+        closed.push(once(response, 'close'));
+        if (what === 'never ends its stream')
+          response.setHeader('content-type', 'text/event-stream').write(': open\n\n');
+      },
+    });
+    const { call } = await opened({ hand: { url } });
+    const cancel = new AbortController();
+    const outcome = call('hand__vanish', {}, cancel.signal);
+    await eventually(() => closed.length === 1, 'the server has the call');
+    cancel.abort();
+    expect((await outcome).status).toBe('cancelled');
+    await closed[0];
+  });
+
+  test('is not sent beyond the limit, so the call has not run', async () => {
+    let calls = 0;
+    const url = await byHand({ call: () => void calls++ });
+    const { call } = await opened({ hand: { url } });
+    const open = Array.from({ length: MCP_BOUNDS.requestsOpenMax }, () => call('hand__vanish'));
+    await eventually(() => calls === open.length, 'the server has all calls');
+    const outcome = await call('hand__vanish');
+    expect([outcome.status, textOf(outcome)]).toEqual([
+      'unavailable',
+      'the MCP server hand cannot be reached: it leaves 128 requests open',
+    ]);
+    await Promise.all(open);
+  });
 });
 
 test('a stream that ends at once is opened again after an interval, whatever the server wants', async () => {

@@ -52,9 +52,12 @@ function* serversOf({ mcp_servers = {}, model }: Persona): Generator<string> {
   for (const [name, server] of Object.entries(mcp_servers)) yield `MCP server ${name}: ${inOneLine(server)}`;
   if (typeof model === 'object' && 'base_url' in model && model.base_url !== undefined)
     yield `sends its prompts to ${model.base_url}`;
-  // They can name MCP servers that the provider itself calls, without an approval.
-  if (typeof model === 'object' && 'provider_options' in model && model.provider_options !== undefined)
-    yield `sets options of its provider: ${JSON.stringify(model.provider_options)}`;
+  if (typeof model !== 'object' || !('provider_options' in model)) return;
+  // They can name MCP servers that the provider itself calls, without an approval. Each option has a line, so that a long
+  // one does not hide the name of another.
+  for (const [provider, options] of Object.entries(model.provider_options ?? {}))
+    for (const [name, value] of Object.entries(options))
+      yield `sets ${name} in the options of ${provider}: ${JSON.stringify(value)}`;
 }
 
 function inOneLine(server: McpServer): string {

@@ -123,7 +123,7 @@ export async function bundleModule(path: string, withinMs: number = BUNDLED_WITH
     if (built === null) {
       await stop();
       throw new Error(
-        `it was not bundled within ${withinMs} ms; a package.json, or a file that tsconfig.json extends, may be no regular file`,
+        `it was not bundled within ${withinMs} ms: try again if this machine is busy; otherwise check that each package.json, and each file that tsconfig.json extends, is a regular file`,
       );
     }
     const { outputFiles, metafile } = built;

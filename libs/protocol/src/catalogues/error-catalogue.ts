@@ -666,9 +666,9 @@ export const ERROR_CATALOGUE = {
     'Change what the reason names and send the prompt again. `cox hook list` lists the hooks.',
   ),
   too_many_jobs: outcome(
-    'The hooks of the session already have 64 open jobs, the maximum.',
-    'Keeps the receipt in the journal and does not wait for the end of the job.',
-    'Report the end of jobs as feedback.',
+    'A hook started a job, and the hooks of the session already had 64 open jobs, the maximum.',
+    'Forgets the oldest open job: a later report on it is rejected as job_unknown.',
+    'Report the end of each job as feedback.',
   ),
   too_much_feedback: outcome(
     'The session has 64 pieces of feedback that the model has not read yet, the maximum. Tools, hooks and MCP servers send feedback: text for the model outside a result.',

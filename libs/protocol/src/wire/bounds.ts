@@ -161,7 +161,7 @@ export const BOUNDS = {
   /** Reminders in one return value of a hook. */
   remindersPerReturnMax: 32,
   /**
-   * Open jobs of the hooks of one session. The session does not remember further ones (`job_untracked`). Also the job
+   * Open jobs of the hooks of one session. A further one replaces the oldest one (`job_untracked`). Also the job
    * reports that are deferred to the end of one consult.
    */
   jobsOpenMax: 64,

@@ -7,6 +7,8 @@
  *     a call or a queued message: that consult waits for the open one (ANNOUNCE-1). A turn starts, and a run ends,
  *     after all announcements: so the prompt of a turn has the reminders that hooks returned about the previous turn.
  * ANNOUNCE-3  A seam other than `loop_exit` waits if the queue is full.
+ * ANNOUNCE-4  A pause of a persona is not announced if the queue is full, and neither is its end: the model step that the
+ *     persona runs cannot wait for hooks.
  */
 
 import {
@@ -25,7 +27,7 @@ import { callRow, toolPayload } from '../calls/table.ts';
 import { hooksFor, isAsking, payloadHead, personaOfTurn } from './consult.ts';
 import { ANNOUNCED, type AnnouncedPoint, type Announcement } from './state.ts';
 
-/** Length of the queue at which a seam waits (ANNOUNCE-3). */
+/** Length of the full queue (ANNOUNCE-3, ANNOUNCE-4). */
 const WAITING_MAX = 32;
 
 /** Whether the queue of announcements is full. Which seams then wait: ANNOUNCE-3. */
@@ -44,7 +46,14 @@ export function withAnnouncement(context: SessionContext, event: SessionEvent): 
   if (context.hooks.length === 0) return announcements;
   const added = announcementOf(context, event);
   if (!added || audience(context, added).length === 0) return announcements;
-  return [...announcements, added];
+  return announcementsAreFull(context) && exceeds(announcements, added) ? announcements : [...announcements, added];
+}
+
+// ANNOUNCE-4. The end of a pause that is still queued follows it, also beyond the bound.
+function exceeds(announcements: readonly Announcement[], { point }: Announcement): boolean {
+  if (point !== 'OnPersonaResumed') return point === 'OnPersonaPaused';
+  const last = announcements.findLast((one) => one.point === 'OnPersonaPaused' || one.point === 'OnPersonaResumed');
+  return last?.point !== 'OnPersonaPaused';
 }
 
 function announcementOf(context: SessionContext, event: SessionEvent): Announcement | null {

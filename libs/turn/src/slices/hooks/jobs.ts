@@ -1,7 +1,8 @@
 /**
- * Jobs: work that hooks started and that continues after their answer. The session remembers jobs without a reported
- * end, up to a bound. The process that runs a job reports its progress and its end with the internal command
- * `feedback`. The model gets the text of a report; for an end without a text, a default text.
+ * Jobs: work that hooks started and that continues after their answer. The session remembers the newest jobs without a
+ * reported end, up to a bound: the process of an old one may have died without a report. The process that runs a job
+ * reports its progress and its end with the internal command `feedback`. The model gets the text of a report; for an end
+ * without a text, a default text.
  */
 import {
   BOUNDS,
@@ -23,25 +24,27 @@ const isOf = ({ job_id, dedupe_key }: JobReceipt) => {
     job.job_id === job_id || (dedupe_key !== undefined && job.dedupe_key === dedupe_key);
 };
 
-/** The `job_untracked` events for receipts beyond the bound: the session does not remember these jobs. */
+/** The `job_untracked` events for jobs that the session forgets, because newer ones exceed the bound. */
 export function untrackedJobs(context: SessionContext, answers: readonly HookAnswer[]): SessionEvent[] {
   let { jobs } = context;
   return answers.flatMap(({ hook, verdict }): SessionEvent[] => {
     if (verdict?.kind !== 'job') return [];
-    const { receipt } = verdict;
-    jobs = jobsAfter(jobs, hook, receipt);
-    if (!isOpenJob(receipt) || jobs.some(isOf(receipt))) return [];
-    return [{ type: 'job_untracked', hook, job_id: receipt.job_id, code: 'too_many_jobs' }];
+    const before = jobs;
+    jobs = jobsAfter(jobs, hook, verdict.receipt);
+    if (!isOpenJob(verdict.receipt)) return [];
+    const forgotten = before.filter((job) => !jobs.includes(job));
+    return forgotten.map(({ hook, job_id }) => ({ type: 'job_untracked', hook, job_id, code: 'too_many_jobs' }));
   });
 }
 
-/** The open jobs after a receipt: a new one is added up to the bound, an ended one removed. */
+/** The open jobs after a receipt: a new one is added, in place of the oldest one at the bound; an ended one is removed. */
 export function jobsAfter(jobs: readonly OpenJob[], hook: string, receipt: JobReceipt): readonly OpenJob[] {
   const known = jobs.some(isOf(receipt));
   if (!isOpenJob(receipt)) return known ? jobs.filter((job) => !isOf(receipt)(job)) : jobs;
-  if (known || jobs.length >= BOUNDS.jobsOpenMax) return jobs;
+  if (known) return jobs;
   const { job_id, dedupe_key } = receipt;
-  return [...jobs, { job_id, hook, ...(dedupe_key === undefined ? {} : { dedupe_key }) }];
+  const kept = jobs.length < BOUNDS.jobsOpenMax ? jobs : jobs.slice(1);
+  return [...kept, { job_id, hook, ...(dedupe_key === undefined ? {} : { dedupe_key }) }];
 }
 
 /**
