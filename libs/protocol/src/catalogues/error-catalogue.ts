@@ -1126,6 +1126,11 @@ export const ERROR_CATALOGUE = {
     'Keeps the command for the next run or the next host of the session.',
     'Nothing to do, or continue the session as the message says.',
   ),
+  file_in_use: exception(
+    'Another command still changes this file of tokens, keys or contexts.',
+    'Changes nothing, after a wait of 10 seconds.',
+    'Run the command again. If the named process is no `cox`, delete the file `….claim-PID-…` in the same folder.',
+  ),
   // The steering file
   steering_file_unusable: exception(
     'The steering file is not a regular file, or cannot be read, moved or written.',
