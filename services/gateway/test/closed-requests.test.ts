@@ -27,9 +27,9 @@ async function appThatWaits() {
   const head = `host: gateway.test\r\nauthorization: ${authorization}\r\ncontent-type: application/json`;
   const socket = connect({ host: url.hostname, port: Number(url.port) });
   const hasRoom = () => {
-    const release = bodies.take(12, { name: 'tester', tenant: 'default', scopes: new Set(), expiresAt: null });
-    release?.();
-    return release !== null;
+    const share = bodies.take(12, { name: 'tester', tenant: 'default', scopes: new Set(), expiresAt: null });
+    share?.release();
+    return share !== null;
   };
   return { app, head, socket, error, debug, metrics, send, hasRoom };
 }
@@ -68,6 +68,16 @@ test('a client that disconnects ends the waits of all its requests on the connec
   socket.destroy();
   await vi.waitFor(() => expect(hasRoom()).toBe(true), { timeout: 20_000 });
   expect(send.mock.calls.map(([, , { signal }]) => signal?.aborted)).toEqual([true, true]);
+  await app.close();
+});
+
+test('a body without a length counts by its size once it is read, also while its request waits', async () => {
+  const { app, head, socket, send } = await appThatWaits();
+  for (const sent of [1, 2]) {
+    socket.write(`${STEER}\r\n${head}\r\ntransfer-encoding: chunked\r\n\r\nc\r\n{"body":"x"}\r\n0\r\n\r\n`);
+    await vi.waitFor(() => expect(send).toHaveBeenCalledTimes(sent), { timeout: 20_000 });
+  }
+  socket.destroy();
   await app.close();
 });
 

@@ -172,8 +172,8 @@ export const ERROR_CATALOGUE = {
     'Connect again: to another gateway, or to this one after its restart.',
   ),
   gateway_busy: exception(
-    'The gateway runs the maximum number of concurrent reads, or holds the maximum of responses that clients have not read.',
-    'Rejects the read.',
+    'The gateway runs the maximum number of concurrent reads, or holds the maximum of request bodies, or of responses that clients have not read.',
+    'Rejects the request. No command was sent.',
     'Send the request again after a moment.',
   ),
   auth_unavailable: exception(

@@ -12,7 +12,7 @@ export function closeQueuedResponses(server: Server): void {
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     // A response has its socket once it is its turn.
     if (response.socket !== null) return;
-    const queue = queues.get(socket) ?? new Set();
+    const queue = queues.get(socket) ?? new Set<ServerResponse>();
     if (!queues.has(socket)) {
       queues.set(socket, queue);
       socket.once('close', () => closeAll(queue));
