@@ -2,8 +2,9 @@
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { findBus, namedTenant } from '../src/connection/mod.ts';
+import { claimFile, whileClaimed } from '../src/folders/mod.ts';
 import { COMMANDS, parseLine } from '../src/line/mod.ts';
 import { runCox } from './run-cox.ts';
 
@@ -51,6 +52,18 @@ test('contexts that are added and selected at once are all stored', async () => 
   const path = join(folder, 'config/coxswain/contexts.json');
   const { current, contexts } = JSON.parse(await readFile(path, 'utf8'));
   expect([current, Object.keys(contexts).sort()]).toEqual(['b', ['b', 'c', 'd']]);
+});
+
+test('a file that another process keeps changing is not changed, and the error names that process', async () => {
+  const path = join(folder, 'contexts.json');
+  const claim = await claimFile(path);
+  if (!('release' in claim)) throw new Error('nothing else claims the file');
+  const changed = vi.fn(async () => 'changed');
+  const message = `file_in_use: process ${process.pid} still changes ${path}; nothing was changed`;
+  await expect(whileClaimed(path, changed, 0)).rejects.toMatchObject({ code: 'file_in_use', message });
+  expect(changed).not.toHaveBeenCalled();
+  await claim.release();
+  expect(await whileClaimed(path, changed, 0)).toBe('changed');
 });
 
 test.each<[string, string[], RegExp]>([

@@ -501,11 +501,12 @@ test('a stream of AG-UI occupies no memory for the body of its request', async (
 test('memory for bodies is released once, and shared by the principals', () => {
   const memory = new MemoryShares(4_000);
   const take = (name: string) => memory.take(1_000, { name, tenant: 'default', scopes: new Set(), expiresAt: null });
-  const release = take('alice');
+  const share = take('alice');
   expect(take('alice')).toBeNull();
   expect(take('bob')).not.toBeNull();
-  release?.();
-  release?.();
+  share?.release();
+  share?.release();
+  share?.shrink(1_000);
   expect(take('alice')).not.toBeNull();
   expect(take('bob')).toBeNull();
 });

@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import type { BusSession, SendOptions } from '@coxswain/client';
 import { expect, test, vi } from 'vitest';
-import { createMetrics, type GatewayClient, LimitedReads } from '../src/context/mod.ts';
+import { createMetrics, type GatewayClient, LimitedReads, MemoryShares } from '../src/context/mod.ts';
 import { appWithoutBus, SILENT } from './app-without-bus.ts';
 
 /** An app whose sessions accept commands and never send a receipt. */
@@ -10,12 +10,15 @@ async function appThatWaits() {
   const error = vi.fn();
   const debug = vi.fn();
   const metrics = createMetrics();
+  // A quarter of it is for one principal: two bodies of 12 bytes.
+  const bodies = new MemoryShares(96);
   const send = vi.fn(
     (_verb: string, _body: object, { signal }: SendOptions<'delivered'>) =>
       new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason as Error))),
   );
   const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 1, wire: { send } };
   const { app, authorization } = await appWithoutBus({
+    bodies,
     metrics,
     log: { ...SILENT, error, debug },
     clientOf: () => ({ session: () => session as unknown as BusSession }) as unknown as GatewayClient,
@@ -23,7 +26,12 @@ async function appThatWaits() {
   const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
   const head = `host: gateway.test\r\nauthorization: ${authorization}\r\ncontent-type: application/json`;
   const socket = connect({ host: url.hostname, port: Number(url.port) });
-  return { app, head, socket, error, debug, metrics, send };
+  const hasRoom = () => {
+    const share = bodies.take(12, { name: 'tester', tenant: 'default', scopes: new Set(), expiresAt: null });
+    share?.release();
+    return share !== null;
+  };
+  return { app, head, socket, error, debug, metrics, send, hasRoom };
 }
 
 const STEER = 'POST /v1/sessions/s/steer?wait=delivered HTTP/1.1';
@@ -48,6 +56,28 @@ test('a client that disconnects while it waits for a receipt is logged as closed
   const counted = await expectQuiet(waiting);
   // The command is on the bus: only the waiting has ended.
   expect(counted).toContain('coxswain_gateway_commands_total{verb="steer",outcome="stored"} 1');
+  await app.close();
+});
+
+test('a client that disconnects ends the waits of all its requests on the connection, and releases their memory', async () => {
+  const { app, head, socket, send, hasRoom } = await appThatWaits();
+  const one = `${STEER}\r\n${head}\r\ncontent-length: 12\r\n\r\n{"body":"x"}`;
+  socket.write(one + one);
+  await vi.waitFor(() => expect(send).toHaveBeenCalledTimes(2), { timeout: 20_000 });
+  expect(hasRoom()).toBe(false);
+  socket.destroy();
+  await vi.waitFor(() => expect(hasRoom()).toBe(true), { timeout: 20_000 });
+  expect(send.mock.calls.map(([, , { signal }]) => signal?.aborted)).toEqual([true, true]);
+  await app.close();
+});
+
+test('a body without a length counts by its size once it is read, also while its request waits', async () => {
+  const { app, head, socket, send } = await appThatWaits();
+  for (const sent of [1, 2]) {
+    socket.write(`${STEER}\r\n${head}\r\ntransfer-encoding: chunked\r\n\r\nc\r\n{"body":"x"}\r\n0\r\n\r\n`);
+    await vi.waitFor(() => expect(send).toHaveBeenCalledTimes(sent), { timeout: 20_000 });
+  }
+  socket.destroy();
   await app.close();
 });
 

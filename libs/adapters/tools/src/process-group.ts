@@ -11,6 +11,7 @@
  */
 
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type BackOff, delayAfter } from '@coxswain/protocol';
@@ -45,23 +46,30 @@ export async function runInGroup(command: GroupCommand, signal: AbortSignal): Pr
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const settle = killedAtExit(child.pid);
+  const group = child.pid;
+  if (group === undefined) {
+    // It could not be started. Without free file descriptors, it has no streams either.
+    const [error] = await once(child, 'error');
+    throw error;
+  }
+  if (!process.listeners('exit').includes(killRunning)) process.on('exit', killRunning);
+  running.add(group);
   try {
-    return await ended(child, command, signal);
+    return await ended(child, group, command, signal);
   } finally {
-    settle();
+    running.delete(group);
   }
 }
 
 async function ended(
   child: ChildProcessByStdio<null, Readable, Readable>,
+  group: number,
   command: GroupCommand,
   signal: AbortSignal,
 ): Promise<GroupEnd> {
-  // Before the streams are used: without free file descriptors there are none, and Node reports the error later.
   const exited = exitOf(child);
   let held = 0;
-  const streams = [child.stdout, child.stderr].filter((stream) => stream !== undefined);
+  const streams = [child.stdout, child.stderr];
   for (const stream of streams) {
     stream.on('data', (chunk: Buffer) => {
       const taken = command.onOutput(chunk);
@@ -76,8 +84,6 @@ async function ended(
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
 
   const why = await firstOf(exited, command.timeoutMs, signal);
-  // It has started, or firstOf would have thrown.
-  const group = child.pid as number;
   let leftovers = false;
   if (why !== 'exited') await endGroup(group);
   else if (!(await groupEndsWithin(group, TOOL_BOUNDS.commandLeftoverGraceMs))) {
@@ -99,17 +105,8 @@ async function ended(
   return { why, exitCode, exitSignal, leftovers };
 }
 
-/** The groups of running commands. */
+/** The groups of running commands, which are killed at the exit of this process (G4). */
 const running = new Set<number>();
-
-/** Kills a group at the exit of this process (G4), until the returned function is called. */
-function killedAtExit(group: number | undefined): () => void {
-  // The command could not be started.
-  if (group === undefined) return () => undefined;
-  if (!process.listeners('exit').includes(killRunning)) process.on('exit', killRunning);
-  running.add(group);
-  return () => running.delete(group);
-}
 
 function killRunning(): void {
   for (const group of running) signalGroup(group, 'SIGKILL');

@@ -184,3 +184,8 @@ test.skipIf(process.platform === 'win32')(
     expect(stdout).toMatch(/^exit 7\nspawn .*EMFILE\nexit 7$/);
   },
 );
+
+test('a command that cannot be started fails with the reason, also if its call was cancelled before', async () => {
+  const command = { file: '/bin/missing', args: [], cwd: '/', env: {}, timeoutMs: 60_000, onOutput: () => undefined };
+  await expect(runInGroup(command, AbortSignal.abort())).rejects.toThrow('spawn /bin/missing ENOENT');
+});

@@ -21,10 +21,15 @@ const PAUSE_MAX_MS = 50;
 /**
  * Runs a task that reads a file and replaces it. Other processes that change the file in this way wait.
  * @param path the file, which need not exist, in an existing folder.
- * @throws CliError `timeout` if others change the file for 10 s; the errors of the file system and of the task.
+ * @param withinMs the longest wait for the others, in ms.
+ * @throws CliError `file_in_use` after that wait; the errors of the file system and of the task.
  */
-export async function whileClaimed<T>(path: string, task: () => Promise<T>): Promise<T> {
-  const untilMs = performance.now() + CLAIM_TIMEOUT_MS;
+export async function whileClaimed<T>(
+  path: string,
+  task: () => Promise<T>,
+  withinMs: number = CLAIM_TIMEOUT_MS,
+): Promise<T> {
+  const untilMs = performance.now() + withinMs;
   for (;;) {
     const claim = await claimFile(path);
     if ('release' in claim) {
@@ -35,8 +40,8 @@ export async function whileClaimed<T>(path: string, task: () => Promise<T>): Pro
       }
     }
     if (performance.now() > untilMs) {
-      const message = `timeout: process ${claim.heldBy} still changes ${path}; nothing was changed`;
-      throw new CliError(EXIT.error, 'timeout', message);
+      const message = `file_in_use: process ${claim.heldBy} still changes ${path}; nothing was changed`;
+      throw new CliError(EXIT.error, 'file_in_use', message);
     }
     await sleep(Math.random() * PAUSE_MAX_MS);
   }

@@ -172,8 +172,8 @@ export const ERROR_CATALOGUE = {
     'Connect again: to another gateway, or to this one after its restart.',
   ),
   gateway_busy: exception(
-    'The gateway runs the maximum number of concurrent reads, or holds the maximum of responses that clients have not read.',
-    'Rejects the read.',
+    'The gateway runs the maximum number of concurrent reads, or holds the maximum of request bodies, or of responses that clients have not read.',
+    'Rejects the request. No command was sent.',
     'Send the request again after a moment.',
   ),
   auth_unavailable: exception(
@@ -1125,6 +1125,11 @@ export const ERROR_CATALOGUE = {
     'The command did not reach the stage of --wait: its run has ended, or no host runs the session.',
     'Keeps the command for the next run or the next host of the session.',
     'Nothing to do, or continue the session as the message says.',
+  ),
+  file_in_use: exception(
+    'Another command still changes this file of tokens, keys or contexts.',
+    'Changes nothing, after a wait of 10 seconds.',
+    'Run the command again. If the named process is no `cox`, delete the file `….claim-PID-…` in the same folder.',
   ),
   // The steering file
   steering_file_unusable: exception(

@@ -243,6 +243,7 @@ const CODES = {
     'streams_gone',
     'internal',
     'stage_not_reached',
+    'file_in_use',
     'steering_file_unusable',
     'steering_file_held',
     'steering_not_sent',

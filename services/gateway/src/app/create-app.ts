@@ -20,6 +20,7 @@ import {
 } from '../context/mod.ts';
 import {
   addBodyParsers,
+  closeQueuedResponses,
   isNavigation,
   MethodTable,
   NO_UPGRADE,
@@ -97,6 +98,7 @@ export type App = ReturnType<typeof createBareApp>;
 export async function createApp({ context, guard, consoleFiles = [] }: AppOptions): Promise<App> {
   const app = createBareApp(context.metrics);
   app.server.maxConnections = GATEWAY_BOUNDS.connectionsMax;
+  closeQueuedResponses(app.server);
   app.server.on('checkExpectation', (request: IncomingMessage, reply: ServerResponse) =>
     context.metrics.refused.inc({ code: rejectExpectation(request, reply, COMMON_HEADERS) }),
   );

@@ -10,7 +10,7 @@ import type { ExportSlots } from './export-slots.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { KnownSessions } from './known-sessions.ts';
 import type { LimitedReads } from './limited-reads.ts';
-import type { MemoryShares } from './memory-shares.ts';
+import type { MemoryShare, MemoryShares } from './memory-shares.ts';
 import { Problem } from './problem.ts';
 import type { UnreadResponses } from './unread-responses.ts';
 
@@ -77,8 +77,8 @@ declare module 'fastify' {
     principal: Principal | null;
     /** The token, which is checked again while the client watches. */
     bearer: string | null;
-    /** Releases the memory of the body before the end of the response; null without a body. */
-    releaseBody: (() => void) | null;
+    /** The memory of the body, which is released at the end of the response at the latest; null without a body. */
+    bodyShare: MemoryShare | null;
   }
   interface FastifyContextConfig {
     /** The required scope; `any` if every valid token suffices; null on a public route. */

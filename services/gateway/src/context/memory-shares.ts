@@ -4,6 +4,14 @@ import type { Principal } from '../auth/mod.ts';
 /** The part of the memory that one principal may occupy. */
 const SHARE = 1 / 4;
 
+/** Memory that is counted until it is released. */
+export interface MemoryShare {
+  /** Releases all but a number of bytes. */
+  shrink(toBytes: number): void;
+  /** Releases all of it. Further calls change nothing. */
+  release(): void;
+}
+
 /** Counts memory until it is released, and limits it. */
 export class MemoryShares {
   readonly #maxBytes: number;
@@ -16,23 +24,19 @@ export class MemoryShares {
     this.#maxBytes = maxBytes;
   }
 
-  /**
-   * Counts memory.
-   * @returns a function that releases it; further calls change nothing. Null if there is no room.
-   */
-  take(bytes: number, { tenant, name }: Principal): (() => void) | null {
+  /** Counts memory. @returns null if there is no room. */
+  take(bytes: number, { tenant, name }: Principal): MemoryShare | null {
     const key = `${tenant}/${name}`;
     const ofPrincipal = () => this.#byPrincipal.get(key) ?? 0;
     if (this.#bytes >= this.#maxBytes || ofPrincipal() >= this.#maxBytes * SHARE) return null;
-    this.#bytes += bytes;
-    this.#byPrincipal.set(key, ofPrincipal() + bytes);
-    let held = true;
-    return () => {
-      if (!held) return;
-      held = false;
-      this.#bytes -= bytes;
-      this.#byPrincipal.set(key, ofPrincipal() - bytes);
+    let held = 0;
+    const hold = (next: number) => {
+      this.#bytes += next - held;
+      this.#byPrincipal.set(key, ofPrincipal() + next - held);
       if (ofPrincipal() === 0) this.#byPrincipal.delete(key);
+      held = next;
     };
+    hold(bytes);
+    return { shrink: (to) => hold(Math.min(to, held)), release: () => hold(0) };
   }
 }

@@ -28,12 +28,12 @@ export class UnreadResponses {
   add(response: ServerResponse, bytes: number, principal: Principal): void {
     // The client has disconnected: there will be no further `close` event.
     if (response.destroyed) return;
-    const release = this.#memory.take(bytes, principal);
-    if (!release) throw busyProblem('too many responses have not been read by their clients');
+    const share = this.#memory.take(bytes, principal);
+    if (!share) throw busyProblem('too many responses have not been read by their clients');
     const late = setTimeout(() => response.destroy(), this.#withinMs).unref();
     response.once('close', () => {
       clearTimeout(late);
-      release();
+      share.release();
     });
   }
 }

@@ -1,6 +1,7 @@
-/** Requests around the routes: listening, the Host and Origin checks, bodies, schemas and spans. */
+/** Requests around the routes: listening, pipelining, the Host and Origin checks, bodies, schemas and spans. */
 export { GatewayOptionError, ListenPortInUseError, listenOn } from './listen-on.ts';
 export { MethodTable } from './method-table.ts';
+export { closeQueuedResponses } from './pipelined-requests.ts';
 export { addBodyParsers, parseTextBody, TextBody } from './read-bodies.ts';
 export {
   createGuard,

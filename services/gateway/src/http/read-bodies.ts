@@ -19,7 +19,7 @@ export class TextBody {
  */
 export function addBodyParsers(app: App, bodies: MemoryShares): void {
   app.removeAllContentTypeParsers();
-  app.decorateRequest('releaseBody', null);
+  app.decorateRequest('bodyShare', null);
   app.addHook('preParsing', async (request, { raw }) => {
     const { headers, principal } = request;
     const encoding = headers['content-encoding'];
@@ -35,14 +35,16 @@ export function addBodyParsers(app: App, bodies: MemoryShares): void {
     const bytes = bodyBytes(request);
     // If the client has disconnected, there will be no further `close` event.
     if (bytes === 0 || principal === null || raw.destroyed) return;
-    request.releaseBody = bodies.take(bytes, principal);
-    if (!request.releaseBody) throw busyProblem('too many bodies of requests are read or handled');
-    raw.once('close', request.releaseBody);
+    const share = bodies.take(bytes, principal);
+    if (!share) throw busyProblem('too many bodies of requests are read or handled');
+    request.bodyShare = share;
+    raw.once('close', () => share.release());
   });
   app.addContentTypeParser(
     'application/json',
     { parseAs: 'buffer' },
-    async (_request: FastifyRequest, bytes: Buffer) => {
+    async ({ bodyShare }: FastifyRequest, bytes: Buffer) => {
+      bodyShare?.shrink(bytes.length);
       const text = decodeUtf8(bytes);
       return text.trim() === '' ? {} : parseJson(text);
     },
@@ -50,7 +52,10 @@ export function addBodyParsers(app: App, bodies: MemoryShares): void {
   app.addContentTypeParser(
     'text/plain',
     { parseAs: 'buffer' },
-    async (_request: FastifyRequest, bytes: Buffer) => new TextBody(decodeUtf8(bytes)),
+    async ({ bodyShare }: FastifyRequest, bytes: Buffer) => {
+      bodyShare?.shrink(bytes.length);
+      return new TextBody(decodeUtf8(bytes));
+    },
   );
 }
 

@@ -41,7 +41,7 @@ export function aguiRoutes(app: App, context: GatewayContext): void {
     const stream = await startRun(context, request, reply, readRunInput(objectBody(request, null)), persona);
     // A stream may last for hours, and the body contains the whole conversation.
     request.body = undefined;
-    request.releaseBody?.();
+    request.bodyShare?.release();
     await stream();
     return reply;
   };
