@@ -3,16 +3,22 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { z } from 'zod';
 import { nearestVerb } from '../src/commands/commands.ts';
 import {
   BOUNDS,
+  CallOutcomeBody,
   COMMAND_BODIES,
+  CopyOrigin,
+  CREW_BODIES,
   type ErrorCode,
+  EVENT_SCHEMAS,
   isErrorCode,
   modelName,
   parseBody,
   parseCommand,
   VERBS,
+  WorkReport,
 } from '../src/mod.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -499,4 +505,95 @@ describe('for any payload', () => {
       expect(parseCommand('start', bytes(body))).toMatchObject({ ok: false });
     }
   });
+});
+
+describe('a body with many invalid members', () => {
+  /** A JSON text of 256 KiB: as many members as there is space for. */
+  function full(member: (index: number) => string, head: string, tail: string): Uint8Array {
+    const members: string[] = [];
+    for (let left = BOUNDS.commandBodyMaxBytes - head.length - tail.length; ; ) {
+      const next = member(members.length);
+      left -= next.length + 1;
+      if (left < 0) return bytes(`${head}${members.join(',')}${tail}`);
+      members.push(next);
+    }
+  }
+  /** The issues of zod, with those of the alternatives of unions. */
+  const issuesIn = (issues: readonly z.core.$ZodIssue[]): number =>
+    issues.reduce((sum, one) => sum + 1 + (one.code === 'invalid_union' ? issuesIn(one.errors.flat()) : 0), 0);
+  const inList = () => '1';
+  const inMap = (index: number) => `"k${index}":1`;
+  const server = '{"prompt":"x","mcp_servers":{"a":{"command":"x",';
+
+  test.each<[string, (index: number) => string, string, string]>([
+    ['mcp_servers', inMap, '{"prompt":"x","mcp_servers":{', '}}'],
+    ['args of a server', inList, `${server}"args":[`, ']}}}'],
+    ['env of a server', inMap, `${server}"env":{`, '}}}}'],
+    ['modes', inMap, '{"prompt":"x","persona":{"name":"a","modes":{', '}}}'],
+    [
+      'provider_options',
+      inMap,
+      '{"prompt":"x","persona":{"name":"a","model":{"name":"a/b","provider_options":{',
+      '}}}}',
+    ],
+    ['content', inList, '{"messages":[{"role":"user","content":[', ']}]}'],
+    ['messages', () => `{"role":"user","content":[${'1,'.repeat(120)}1]}`, '{"messages":[', ']}'],
+    [
+      'provider_metadata',
+      inMap,
+      '{"messages":[{"role":"user","content":[{"type":"text","text":"a","provider_metadata":{',
+      '}}]}]}',
+    ],
+    [
+      'skills',
+      () => `{"name":"a","skills":[${`{"files":[${'1,'.repeat(60)}1]},`.repeat(60)}1]}`,
+      '{"prompt":"x","personas":[',
+      ']}',
+    ],
+    ['verdicts', (index) => `"k ${index}":1`, '{"fork":{"session":"a","n":1,"changes":{"verdicts":{', '}}}}'],
+  ])('is rejected after few of them: %s', (_what, member, head, tail) => {
+    const body = full(member, head, tail);
+    const parsed = COMMAND_BODIES.start.safeParse(JSON.parse(new TextDecoder().decode(body)));
+    expect(issuesIn(parsed.error?.issues ?? [])).toBeLessThan(400);
+    expect(parseCommand('start', body)).toMatchObject({ ok: false, problem: { code: 'invalid_field' } });
+  });
+
+  test('has no list or map that is read to its end', () => {
+    const unbounded: string[] = [];
+    const seen = new Set<object>();
+    const look = (schema: z.core.$ZodType, at: string): void => {
+      if (seen.has(schema)) return;
+      seen.add(schema);
+      const { def, traits } = schema._zod;
+      if (def.type === 'array' && !traits.has('CoxswainList')) unbounded.push(at);
+      if (def.type === 'record' && !traits.has('CoxswainMap')) unbounded.push(at);
+      for (const [key, part] of Object.entries({ ...def, ...(def as { shape?: object }).shape }))
+        for (const one of Array.isArray(part) ? part : [part])
+          if (typeof one === 'object' && one !== null && '_zod' in one)
+            look(one as unknown as z.core.$ZodType, `${at}.${key}`);
+    };
+    const bodies = { ...COMMAND_BODIES, ...CREW_BODIES, call_outcome: CallOutcomeBody, WorkReport };
+    for (const [verb, body] of Object.entries(bodies)) look(body, verb);
+    // Its keys are an enumeration.
+    expect(unbounded).toEqual(['start.stand_ins.innerType']);
+  });
+});
+
+test('a start may have 64 MCP servers, and a journal may contain more', () => {
+  const servers = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`s${index}`, { url: 'http://a.example' }]));
+  const persona = (count: number) => ({ name: 'a', mcp_servers: servers(count) });
+  const fork = (count: number) => ({ fork: { session: 'a', n: 1, changes: { persona: persona(count) } } });
+  expect(verdict('start', { prompt: 'x', mcp_servers: servers(64), persona: persona(64) })).toBe('ok');
+  expect(verdict('start', { prompt: 'x', mcp_servers: servers(65) })).toBe('invalid_field mcp_servers');
+  expect(verdict('start', { prompt: 'x', persona: persona(65) })).toBe('invalid_field persona.mcp_servers');
+  expect(verdict('start', { prompt: 'x', personas: [persona(65)] })).toBe('invalid_field personas.0.mcp_servers');
+  expect(verdict('start', fork(64))).toBe('ok');
+  expect(verdict('start', fork(65))).toBe('invalid_field fork.changes.persona.mcp_servers');
+
+  const settings = { mcp_servers: servers(65), persona: persona(65), personas: [persona(65)] };
+  expect(EVENT_SCHEMAS.prompt_received.shape.settings.safeParse(settings)).toMatchObject({ success: true });
+  const copy = { how: 'fork', session: 'a', n: 1, hash: '0'.repeat(64), changes: fork(65).fork.changes };
+  expect(CopyOrigin.safeParse(copy)).toMatchObject({ success: true });
+  expect(CopyOrigin.safeParse({ ...copy, changes: {} })).toMatchObject({ success: false });
 });

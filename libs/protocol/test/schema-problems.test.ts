@@ -1,7 +1,7 @@
 /**
  * Problems of invalid values as sentences: unknown keys first, each with its path.
  */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import {
   Json,
@@ -13,6 +13,7 @@ import {
   StopCondition,
   UserMessage,
 } from '../src/mod.ts';
+import { listOf, mapOf } from '../src/wire/containers.ts';
 
 /** The problems of a value, as sentences. */
 function problems(schema: z.ZodType, value: unknown): string[] {
@@ -155,4 +156,62 @@ test('an unknown key is also described after more problems than are described', 
   expect(problems(z.strictObject({ rules: z.array(PermissionRule) }), { rules, rule: 1 })[0]).toBe(
     'unknown key "rule"; did you mean "rules"?',
   );
+});
+
+describe('members of a list or map', () => {
+  const many = 20_000;
+  const list = Array.from({ length: many }, (_, index) => index);
+  const map = Object.fromEntries(list.map((index) => [`key${index}`, index]));
+  /** A schema of numbers below a limit, and the number of values that it has read. */
+  const below = (limit: number) => {
+    const read = { count: 0 };
+    const schema = z.number().superRefine((value, context) => {
+      read.count += 1;
+      if (value >= limit) context.addIssue({ code: 'custom', message: 'is too large' });
+    });
+    return { read, schema };
+  };
+
+  test('are not read after 16 problems, and no rule sees the rest', () => {
+    const { read, schema } = below(100);
+    const rule = vi.fn(() => true);
+    const body = z.strictObject({ list: listOf(schema).refine(rule) }).refine(rule);
+    const { error } = body.safeParse({ list });
+    expect(error?.issues).toHaveLength(16);
+    expect(error?.issues[0]?.path).toEqual(['list', 100]);
+    expect(read.count).toBe(116);
+    expect(rule).not.toHaveBeenCalled();
+  });
+
+  test('of a map are not read after 16 problems and their part of the map', () => {
+    const { read, schema } = below(100);
+    const { error } = mapOf(z.string(), schema).safeParse(map);
+    expect(error?.issues[0]?.path).toEqual(['key100']);
+    expect(error?.issues.length).toBeLessThan(32);
+    expect(read.count).toBeLessThan(140);
+  });
+
+  test('are not read if there are too many', () => {
+    const { read, schema } = below(100);
+    const both = z.strictObject({ list: listOf(schema).min(1).max(64), map: mapOf(z.string(), schema, 64) });
+    expect(problems(both, { list, map })).toEqual([
+      'list: may have at most 64 entries',
+      'map: may have at most 64 entries',
+    ]);
+    expect(read.count).toBe(0);
+  });
+
+  test('are all read otherwise, in order', () => {
+    const { schema } = below(many);
+    expect(readStrictly(listOf(schema), list)).toEqual({ ok: true, data: list });
+    const read = readStrictly(mapOf(z.string(), schema), map);
+    expect(JSON.stringify(read.ok && read.data)).toBe(JSON.stringify(map));
+  });
+
+  test('of a map are described in its JSON Schema', () => {
+    expect(z.toJSONSchema(mapOf(z.string(), z.number(), 64))).toMatchObject({
+      maxProperties: 64,
+      additionalProperties: { type: 'number' },
+    });
+  });
 });

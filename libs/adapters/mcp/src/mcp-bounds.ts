@@ -1,3 +1,5 @@
+import { BOUNDS } from '@coxswain/protocol';
+
 /**
  * Limits of the MCP adapter. Options of {@link createMcpTools} change `startTimeoutMs`, `callTimeoutMs` and
  * `restartsMax`.
@@ -35,7 +37,7 @@ export const MCP_BOUNDS = {
   /** Maximum size of the lists of tools of one session as JSON, with all their pages. Its servers share it equally. */
   listMaxBytes: 16 * 1024 * 1024,
   /** Servers of one session. */
-  serversMax: 64,
+  serversMax: BOUNDS.mcpServersMax,
   /** Tools of one server. */
   serverToolsMax: 2_048,
   /** Maximum size of one tool's schema as JSON. */

@@ -10,9 +10,10 @@ import { UserMessage } from '../journal/messages.ts';
 import { REMINDER_FIELDS } from '../journal/reminders.ts';
 import { OutputSchema } from '../personas/output-schema.ts';
 import { Permissions } from '../personas/permissions.ts';
-import { Limits, McpServers, modeProblem, Persona } from '../personas/persona.ts';
+import { Limits, McpServers, modeProblem, Persona, StoredPersona } from '../personas/persona.ts';
 import { StandIns, ToolSelection } from '../tools/tool-selection.ts';
 import { BOUNDS } from '../wire/bounds.ts';
+import { listOf } from '../wire/containers.ts';
 import { CommandId, ID_PATTERN } from '../wire/ids.ts';
 import { Json, JsonObject, Reason } from '../wire/json.ts';
 import { nearestWord } from '../wire/nearest-word.ts';
@@ -21,7 +22,7 @@ import { parseStrictJson } from '../wire/strict-json.ts';
 import { cutText, hasVisibleText } from '../wire/unicode-text.ts';
 import { unwritableProblem } from '../wire/unwritable-json.ts';
 import { Actor } from './actor.ts';
-import { CHOICE_FIELDS, refineModelChoice } from './model-choice.ts';
+import { CHOICE_FIELDS, refineModelChoice, STORED_CHOICE_FIELDS } from './model-choice.ts';
 import { PARKING_FIELDS, refineParking } from './parking.ts';
 import { RememberScope } from './remembered-rules.ts';
 import { secretProblem } from './request-secrets.ts';
@@ -70,8 +71,7 @@ export const StartSettings = z.strictObject({
   root: z.string().min(1).max(4_096).optional(),
   metadata: JsonObject.optional(),
   /** Personas for delegation by name, in addition to those that the host knows. */
-  personas: z
-    .array(Persona)
+  personas: listOf(Persona)
     .max(BOUNDS.crewMax)
     .refine((personas) => new Set(personas.map(({ name }) => name)).size === personas.length, {
       error: 'names must be unique',
@@ -86,8 +86,14 @@ export const StartSettings = z.strictObject({
   restricted: z.literal(true).optional(),
 });
 export type StartSettings = z.infer<typeof StartSettings>;
+/** The settings of a start in a journal, see `StoredPersona`. */
+export const StoredStartSettings = StartSettings.extend({
+  ...STORED_CHOICE_FIELDS,
+  mcp_servers: StoredPersona.shape.mcp_servers,
+  personas: listOf(StoredPersona).max(BOUNDS.crewMax).optional(),
+});
 
-const UserMessages = z.array(UserMessage).min(1).max(1_000);
+const UserMessages = listOf(UserMessage).min(1).max(1_000);
 
 function refineMessages(
   { messages = [] }: { readonly messages?: readonly UserMessage[] | undefined },

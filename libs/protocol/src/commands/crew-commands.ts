@@ -7,6 +7,7 @@ import { Failure, ToolResult, Usage } from '../journal/inputs.ts';
 import { EffectIdText, InheritedReminder, MessageMode, ParentLink } from '../personas/crews.ts';
 import { CallStatus } from '../tools/calls.ts';
 import { BOUNDS } from '../wire/bounds.ts';
+import { listOf } from '../wire/containers.ts';
 import { CommandId, ID_PATTERN } from '../wire/ids.ts';
 import { Reason } from '../wire/json.ts';
 import { hasVisibleText } from '../wire/unicode-text.ts';
@@ -23,7 +24,7 @@ export const StartChildBody = z.strictObject({
   id,
   prompt: Text,
   parent: ParentLink,
-  reminders: z.array(InheritedReminder).max(BOUNDS.remindersLiveMax).default([]),
+  reminders: listOf(InheritedReminder).max(BOUNDS.remindersLiveMax).default([]),
 });
 export type StartChildBody = z.infer<typeof StartChildBody>;
 

@@ -3,12 +3,14 @@
  * `chooseModel` (provision-session.ts) pins the model.
  */
 import * as z from 'zod';
-import { ModelName, Persona } from '../personas/persona.ts';
+import { ModelName, Persona, StoredPersona } from '../personas/persona.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
+
+const PersonaName = z.string().trim().regex(ID_PATTERN);
 
 /** The members of a choice of persona and model. */
 export const CHOICE_FIELDS = {
-  persona: z.union([z.string().trim().regex(ID_PATTERN), Persona]).optional(),
+  persona: z.union([PersonaName, Persona]).optional(),
   provider: z
     .string()
     .trim()
@@ -16,6 +18,12 @@ export const CHOICE_FIELDS = {
     .optional(),
   model: z.string().trim().min(1).max(1_024).optional(),
   base_url: z.url({ protocol: /^https?$/ }).optional(),
+};
+
+/** The same members in a journal. */
+export const STORED_CHOICE_FIELDS = {
+  ...CHOICE_FIELDS,
+  persona: z.union([PersonaName, StoredPersona]).optional(),
 };
 
 /** The full `provider/name` of the requested model; undefined if none is requested. */

@@ -5,6 +5,7 @@ import * as z from 'zod';
 import { globMatches, hookGlobProblem, hookPatternMatches, parseHookPattern } from '../tools/patterns.ts';
 import { BOUNDS } from '../wire/bounds.ts';
 import { withNames } from '../wire/casing.ts';
+import { listOf } from '../wire/containers.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
 import { Json } from '../wire/json.ts';
 import type { RegexBudget } from '../wire/regular-expressions.ts';
@@ -110,8 +111,7 @@ export type HookRegistration = z.infer<typeof HookRegistration>;
  * A list of registrations. An id occurs at most once at a point. The table of a session has the order of calls
  * ({@link inCallOrder}).
  */
-export const HookTable = z
-  .array(HookRegistration)
+export const HookTable = listOf(HookRegistration)
   .max(BOUNDS.hooksMax)
   .superRefine((table, context) => {
     const twice = registeredTwice(table);

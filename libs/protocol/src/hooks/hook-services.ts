@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { Message } from '../journal/messages.ts';
 import { BOUNDS } from '../wire/bounds.ts';
+import { listOf } from '../wire/containers.ts';
 import { WrapperObject } from '../wire/json.ts';
 import { HookPoint } from './hook-points.ts';
 import { HookTable, isOfPersona } from './hook-registrations.ts';
@@ -45,10 +46,7 @@ export const ServedHookAnswer = z.discriminatedUnion('status', [
   /** `{messages}` of `transform_context`: messages of the request by their index, each index once; new ones in full. */
   z.strictObject({
     status: z.literal('shaped'),
-    messages: z
-      .array(z.unknown())
-      .max(SHAPED_MESSAGES_MAX)
-      .pipe(z.array(z.union([z.number().int().nonnegative(), Message]))),
+    messages: listOf(z.union([z.number().int().nonnegative(), Message])).max(SHAPED_MESSAGES_MAX),
   }),
   z.strictObject({
     status: z.literal('failed'),

@@ -3,6 +3,7 @@
  */
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
+import { listOf } from '../wire/containers.ts';
 import { JsonObject } from '../wire/json.ts';
 import { HOOK_POINTS, hookPointName, hookPointOf } from './hook-points.ts';
 
@@ -15,8 +16,7 @@ const Path = z.string().min(1).max(4_096);
 const Sentence = z.string().max(BOUNDS.reasonMaxBytes);
 /** Sorted, without duplicates. */
 const sorted = (member: z.ZodString) =>
-  z
-    .array(member)
+  listOf(member)
     .max(BOUNDS.receiptListMax)
     .transform((list) => [...new Set(list)].sort());
 

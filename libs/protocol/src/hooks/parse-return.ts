@@ -5,6 +5,7 @@
 import * as z from 'zod';
 import { Message } from '../journal/messages.ts';
 import { BOUNDS } from '../wire/bounds.ts';
+import { listOf } from '../wire/containers.ts';
 import { Json, JsonObject, Reason } from '../wire/json.ts';
 import { IN_PLAIN_WORDS } from '../wire/schema-problems.ts';
 import type { HookPoint } from './hook-points.ts';
@@ -50,7 +51,7 @@ const KEYED: readonly KeyedReturn[] = [
     keys: ['messages'],
     points: HOOK_RETURNS.messages.points,
     schema: z
-      .strictObject({ messages: z.array(Message).min(1) })
+      .strictObject({ messages: listOf(Message).min(1) })
       .transform(({ messages }): Verdict => ({ kind: 'replace_messages', messages })),
   },
   {

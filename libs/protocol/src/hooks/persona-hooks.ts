@@ -4,6 +4,7 @@
  */
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
+import { listOf } from '../wire/containers.ts';
 import { REGISTRATION_FIELDS } from './hook-registrations.ts';
 
 const { id, pattern, step, priority, on_error, deny, max_output, returns } = REGISTRATION_FIELDS;
@@ -27,7 +28,7 @@ export const PersonaHook = z.strictObject({
   event: z.string().max(64),
   ...settings,
   step,
-  kinds: z.union([z.string(), z.array(z.string()).max(32)]).optional(),
+  kinds: z.union([z.string(), listOf(z.string()).max(32)]).optional(),
   priority: priority.unwrap().optional(),
   deny,
   max_output,
@@ -35,7 +36,7 @@ export const PersonaHook = z.strictObject({
 export type PersonaHook = z.infer<typeof PersonaHook>;
 
 /** The hooks of a persona, in order. */
-export const PersonaHooks = z.array(PersonaHook).max(BOUNDS.personaHooksMax);
+export const PersonaHooks = listOf(PersonaHook).max(BOUNDS.personaHooksMax);
 
 /** The hook at the end of each run: a handler, a handler with settings, or a constant return value. */
 export const OnFinish = z.union([Handler, z.strictObject(settings)]);

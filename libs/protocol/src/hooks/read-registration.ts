@@ -5,6 +5,7 @@
 import * as z from 'zod';
 import type { ErrorCode } from '../catalogues/error-codes.ts';
 import { parseHookPattern } from '../tools/patterns.ts';
+import { listOf } from '../wire/containers.ts';
 import { nearestWord } from '../wire/nearest-word.ts';
 import { readStrictly, type SchemaProblem } from '../wire/schema-problems.ts';
 import {
@@ -29,7 +30,7 @@ export const WrittenRegistration = z.strictObject({
   /** Checked against the point, if given. */
   surface: z.enum(HOOK_SURFACES).optional(),
   /** At `loop_checkpoint`: the kinds of seams, instead of a pattern. */
-  kinds: z.union([z.string(), z.array(z.string())]).optional(),
+  kinds: z.union([z.string(), listOf(z.string())]).optional(),
 });
 /** A registration before defaults. */
 export type HookRegistrationInput = z.input<typeof WrittenRegistration>;

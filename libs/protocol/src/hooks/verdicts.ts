@@ -5,6 +5,7 @@ import * as z from 'zod';
 import { Message } from '../journal/messages.ts';
 import { REMINDER_FIELDS } from '../journal/reminders.ts';
 import { BOUNDS } from '../wire/bounds.ts';
+import { listOf } from '../wire/containers.ts';
 import { Json, JsonObject, WrapperObject } from '../wire/json.ts';
 import { hasVisibleText } from '../wire/unicode-text.ts';
 import { JobReceipt } from './job-receipts.ts';
@@ -31,7 +32,7 @@ export const Verdict = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('replace_messages'),
     /** The messages of the request: messages of the view by their index, others in full. */
-    messages: z.array(z.union([z.number().int().nonnegative(), Message])),
+    messages: listOf(z.union([z.number().int().nonnegative(), Message])),
   }),
   z.strictObject({
     kind: z.literal('gate'),
@@ -39,7 +40,7 @@ export const Verdict = z.discriminatedUnion('kind', [
      * One verdict for each call of the batch. `invalid` is the problem of a malformed entry, which denies the call. A
      * missing entry denies too.
      */
-    calls: z.array(
+    calls: listOf(
       z.union([
         z.strictObject({ allow: z.boolean(), reason: z.string().optional() }),
         z.strictObject({ invalid: z.string() }),
@@ -102,7 +103,7 @@ export const HookAnswer = z.strictObject({
   /** The unparsed return value; absent if there is none, or if it is too large, not JSON or `{messages}`. */
   raw: Json.optional(),
   verdict: Verdict.optional(),
-  reminders: z.array(HookReminder).min(1).max(BOUNDS.remindersPerReturnMax).optional(),
+  reminders: listOf(HookReminder).min(1).max(BOUNDS.remindersPerReturnMax).optional(),
   failure: HookFailure.optional(),
   /** Not called: an earlier answer ended the chain, the consult was aborted, or the hook's condition does not match. */
   not_run: z.literal(true).optional(),

@@ -6,7 +6,7 @@ import { ERROR_CODES } from '../catalogues/error-codes.ts';
 import { Mode, SeamKind } from '../catalogues/seams.ts';
 import { StoredActor } from '../commands/actor.ts';
 import { NoticeOutcome } from '../commands/approval-notices.ts';
-import { StartSettings } from '../commands/commands.ts';
+import { StoredStartSettings } from '../commands/commands.ts';
 import { OnTimeout, ParkRequest } from '../commands/parking.ts';
 import { RememberedRule, RememberScope } from '../commands/remembered-rules.ts';
 import { HookPoint } from '../hooks/hook-points.ts';
@@ -131,7 +131,7 @@ export const EVENT_SCHEMAS = {
     messages: z.array(UserMessage).min(1),
     actor: StoredActor.optional(),
     /** Only in the first prompt of a session. */
-    settings: StartSettings.optional(),
+    settings: StoredStartSettings.optional(),
     /** Only in a child session. */
     parent: ParentLink.optional(),
     /** The session that sent the message. */

@@ -4,9 +4,10 @@
  */
 import * as z from 'zod';
 import { StoredActor } from '../commands/actor.ts';
-import { CHOICE_FIELDS, refineModelChoice } from '../commands/model-choice.ts';
+import { CHOICE_FIELDS, refineModelChoice, STORED_CHOICE_FIELDS } from '../commands/model-choice.ts';
 import { HookId } from '../hooks/hook-registrations.ts';
 import { BOUNDS } from '../wire/bounds.ts';
+import { listOf } from '../wire/containers.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
 import { JsonObject } from '../wire/json.ts';
 import { hasVisibleText } from '../wire/unicode-text.ts';
@@ -31,7 +32,7 @@ const Verdicts: z.ZodType<JsonObject, Readonly<Record<string, unknown>>> = z
     const refuse = (message: string, path: string[] = []) => context.addIssue({ code: 'custom', path, message });
     const names = Object.keys(verdicts);
     if (names.length === 0) refuse('names no hook');
-    if (names.length > BOUNDS.hooksMax) refuse('names too many hooks');
+    if (names.length > BOUNDS.hooksMax) return refuse('names too many hooks');
     for (const name of names) if (name !== EVERY_HOOK && !HookId.safeParse(name).success) refuse(NOT_A_HOOK, [name]);
   });
 
@@ -83,7 +84,7 @@ export type ForkRequest = z.infer<typeof ForkRequest>;
  * Calls that only the changed record starts, or starts with other arguments than the original record. They were not
  * sent so far.
  */
-const unsent = z.array(z.string()).min(1).max(BOUNDS.callsPerBatchMax).optional();
+const unsent = listOf(z.string()).min(1).max(BOUNDS.callsPerBatchMax).optional();
 const Ancestor = { session: z.string(), n: z.number().int().positive(), hash: sha256 };
 
 /** The origin of a copied journal, recorded in the input of its first record. */
@@ -98,18 +99,18 @@ export const CopyOrigin = z.strictObject({
   /** The message id of the command that requested the fork. */
   message_id: z.string().optional(),
   /** The changes in record `n` and after it. */
-  changes: ForkChanges.optional(),
+  changes: ForkChanges.safeExtend({ persona: STORED_CHOICE_FIELDS.persona }).optional(),
   unsent,
   /** The next prompt of the session, which has ended at `n`. */
   prompt: Prompt.optional(),
   /** The earlier origins of the copied journal, the newest first. */
-  before: z.array(z.strictObject(Ancestor)).max(BOUNDS.originsNamedMax).optional(),
+  before: listOf(z.strictObject(Ancestor)).max(BOUNDS.originsNamedMax).optional(),
 });
 export type CopyOrigin = z.infer<typeof CopyOrigin>;
 
 /** Settings that change: after the last copied record of a fork, or for the run of a prompt and later runs. */
 export const ChangedSettings = z.strictObject({
-  ...CHOICE_FIELDS,
+  ...STORED_CHOICE_FIELDS,
   /** A mode of the persona; null for none. */
   mode: z.string().regex(ID_PATTERN).nullable().optional(),
 });

@@ -14,11 +14,12 @@ import { HookAnswer } from '../hooks/verdicts.ts';
 import { RunBudgets, WholeRunLimits } from '../personas/budgets.ts';
 import { OutputCheck, PinnedOutput } from '../personas/output-schema.ts';
 import { PinnedPermissions } from '../personas/permissions.ts';
-import { CompactionStrategy, ModelSettings, Persona } from '../personas/persona.ts';
+import { CompactionStrategy, ModelSettings, StoredPersona } from '../personas/persona.ts';
 import { PersonaStepInput } from '../personas/persona-steps.ts';
 import { PinnedPrice } from '../personas/prices.ts';
 import { CallStatus, ToolDefinition } from '../tools/calls.ts';
 import { BOUNDS } from '../wire/bounds.ts';
+import { listOf } from '../wire/containers.ts';
 import { JsonObject, WrapperObject } from '../wire/json.ts';
 import { AfterCopy, CopyOrigin } from './forks.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
@@ -78,14 +79,14 @@ export const Provision = z.strictObject({
   /** Remembered rules are bound to it. Absent in journals of earlier releases, where no remembered rule applies. */
   identity: PersonaIdentity.optional(),
   /** The whole pinned definition. */
-  definition: Persona,
+  definition: StoredPersona,
   /** Only for a persona that other processes serve: no host runs its model steps and its own tools. */
   served: z.literal(true).optional(),
   /** The mode that the start or a later prompt selected. */
   mode: z.string().optional(),
   model: ModelSettings,
   system_prompt: z.string(),
-  tools: z.array(ToolDefinition),
+  tools: listOf(ToolDefinition),
   hooks: HookTable,
   permissions: PinnedPermissions,
   max_turns: z.number().int().min(1),
@@ -110,7 +111,7 @@ export const Provision = z.strictObject({
   /** Only if the price of the model is known. */
   price: PinnedPrice.optional(),
   /** The remembered rules of the persona; absent if there are none. */
-  remembered: z.array(RememberedRule).max(BOUNDS.rememberedRulesMax).optional(),
+  remembered: listOf(RememberedRule).max(BOUNDS.rememberedRulesMax).optional(),
   /** A webhook is notified when a call waits for approval. */
   notifies: z.literal(true).optional(),
   fingerprints: z.strictObject({
@@ -178,7 +179,7 @@ export type CompactOutcome = z.infer<typeof CompactOutcome>;
 
 /** The result of a tool. */
 export const ToolResult = z.strictObject({
-  content: z.array(z.discriminatedUnion('type', [TextPart, FilePart])),
+  content: listOf(z.discriminatedUnion('type', [TextPart, FilePart])),
   is_error: z.boolean(),
   /** Machine-readable detail: a denial's reasons, a failure's code. */
   detail: JsonObject.optional(),
@@ -197,7 +198,7 @@ export const CallOutcome = z.strictObject({
   result: ToolResult,
   duration_ms: z.number().nonnegative(),
   /** Edited files, relative to the root: sorted, without duplicates. */
-  edited: z.array(EditedPath).min(1).max(BOUNDS.editedPathsPerCallMax).optional(),
+  edited: listOf(EditedPath).min(1).max(BOUNDS.editedPathsPerCallMax).optional(),
   /**
    * The tool did not confirm that it stopped: its grace period is over, or the order to stop reached no worker. Its own
    * outcome, if it still comes, is dropped and logged.
@@ -223,7 +224,7 @@ export const ConsultOutcome = z.strictObject({
   type: z.literal('consult_outcome'),
   effect_id: effectId,
   status: z.enum(['answered', 'cancelled']),
-  answers: z.array(HookAnswer),
+  answers: listOf(HookAnswer),
   /** After PreToolUse replaced the arguments: why they do not fit the tool's schema. */
   args_problem: z.strictObject({ code: z.string(), message: z.string() }).optional(),
   /** After PreToolUse replaced the arguments: the tool itself requires an approval for them. */
@@ -235,7 +236,7 @@ export type ConsultOutcome = z.infer<typeof ConsultOutcome>;
 export const CloseOutcome = z.strictObject({
   type: z.literal('close_outcome'),
   effect_id: effectId,
-  notes: z.array(z.string()).max(64),
+  notes: listOf(z.string()).max(64),
 });
 export type CloseOutcome = z.infer<typeof CloseOutcome>;
 
@@ -252,7 +253,7 @@ export const StopOutcome = z.strictObject({
   type: z.literal('stop_outcome'),
   effect_id: effectId,
   status: z.enum(['checked', 'cancelled']),
-  answers: z.array(StopAnswer).max(BOUNDS.stopConditionsMax),
+  answers: listOf(StopAnswer).max(BOUNDS.stopConditionsMax),
 });
 export type StopOutcome = z.infer<typeof StopOutcome>;
 
@@ -295,7 +296,7 @@ export type Feedback = z.infer<typeof Feedback>;
 /** Feedback for the model from tools, MCP servers and hooks. Made by hosts only. */
 export const FeedbackInput = z.strictObject({
   type: z.literal('feedback'),
-  items: z.array(Feedback).max(BOUNDS.feedbackPendingMax),
+  items: listOf(Feedback).max(BOUNDS.feedbackPendingMax),
   /** Number of pieces that the host dropped for lack of space, and the source of the last one. */
   dropped: z.strictObject({ count: z.number().int().positive(), source: z.string().min(1).max(256) }).optional(),
 });

@@ -3,6 +3,7 @@
  */
 import * as z from 'zod';
 import { CallStatus } from '../tools/calls.ts';
+import { listOf, mapOf } from '../wire/containers.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
 import { BlobRef, Json, JsonObject } from '../wire/json.ts';
 import { RoleHint } from './reminders.ts';
@@ -10,7 +11,7 @@ import { RoleHint } from './reminders.ts';
 /**
  * Data that a provider requires unchanged with a part (signatures, item ids), by provider name. Not interpreted here.
  */
-export const ProviderMetadata = z.record(z.string(), JsonObject);
+export const ProviderMetadata = mapOf(z.string(), JsonObject);
 export type ProviderMetadata = z.infer<typeof ProviderMetadata>;
 
 /** Plain text. */
@@ -67,12 +68,12 @@ export type MessageOrigin = z.infer<typeof MessageOrigin>;
 /** A message to the model from a person, another session or the runtime. */
 export const UserMessage = z.strictObject({
   role: z.literal('user'),
-  content: z.array(z.discriminatedUnion('type', [TextPart, FilePart])).min(1),
+  content: listOf(z.discriminatedUnion('type', [TextPart, FilePart])).min(1),
 });
 /** One model answer. `partial`: an abort or an error ended it early. */
 export const AssistantMessage = z.strictObject({
   role: z.literal('assistant'),
-  content: z.array(z.discriminatedUnion('type', [TextPart, ReasoningPart, CallPart])),
+  content: listOf(z.discriminatedUnion('type', [TextPart, ReasoningPart, CallPart])),
   partial: z.literal(true).optional(),
 });
 /**
@@ -87,7 +88,7 @@ export const ToolMessage = z.strictObject({
   tool: z.string().min(1).max(256),
   status: CallStatus,
   is_error: z.boolean(),
-  content: z.array(z.discriminatedUnion('type', [TextPart, FilePart])),
+  content: listOf(z.discriminatedUnion('type', [TextPart, FilePart])),
   /** A remark of the host about the call. The model reads it before the result. */
   note: z.string().optional(),
   origin: MessageOrigin.optional(),
@@ -95,7 +96,7 @@ export const ToolMessage = z.strictObject({
 /** A reminder, rendered as `<system-reminder>`. */
 export const ReminderMessage = z.strictObject({
   role: z.literal('reminder'),
-  content: z.array(TextPart).min(1),
+  content: listOf(TextPart).min(1),
   /** The role in the prompt; `system` by default. */
   role_hint: RoleHint.optional(),
 });

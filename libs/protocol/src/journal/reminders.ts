@@ -3,6 +3,7 @@
  * as texts of the user.
  */
 import * as z from 'zod';
+import { listOf } from '../wire/containers.ts';
 
 /**
  * The role of a reminder in the prompt, if the provider supports it. `system` and `developer`: the role for
@@ -21,7 +22,7 @@ const Tag = z.string().trim().min(1).max(64);
 /** The members of a reminder without its text, mode and dedupe key. All are optional. */
 export const REMINDER_FIELDS = {
   /** Labels by which interfaces and hooks may sort reminders. */
-  tags: z.array(Tag).max(32).default([]),
+  tags: listOf(Tag).max(32).default([]),
   /** Number of turns that show the reminder. A turn counts when it ends; a compaction counts too. */
   ttl_turns: z.number().int().min(1).max(1_000_000).optional(),
   /** Whether the reminder survives a compaction of the messages around it. */
@@ -32,7 +33,7 @@ export const REMINDER_FIELDS = {
 
 /** The same members in events, with defaults filled in, and the dedupe key. */
 export const STORED_REMINDER_FIELDS = {
-  tags: z.array(z.string()),
+  tags: listOf(z.string()),
   dedupe_key: z.string().optional(),
   ttl_turns: z.number().int().positive().optional(),
   preserve_on_compact: z.boolean(),

@@ -5,6 +5,7 @@ import * as z from 'zod';
 import { STORED_REMINDER_FIELDS } from '../journal/reminders.ts';
 import { BOUNDS } from '../wire/bounds.ts';
 import { canonicalJson } from '../wire/canonical-json.ts';
+import { listOf } from '../wire/containers.ts';
 import { fingerprint, ID_PATTERN } from '../wire/ids.ts';
 import { BasePermissions, type PinnedPermissions } from './permissions.ts';
 
@@ -34,7 +35,7 @@ export const ParentLink = z.strictObject({
   /** Length of the chain of messages that caused the start. */
   hops: z.number().int().min(0).max(BOUNDS.hopsMax),
   /** The rules of the ancestors, the topmost first. Equal rules occur once. */
-  ceiling: z.array(Ceiling).max(BOUNDS.depthMax),
+  ceiling: listOf(Ceiling).max(BOUNDS.depthMax),
 });
 export type ParentLink = z.infer<typeof ParentLink>;
 

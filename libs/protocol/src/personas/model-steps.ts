@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { Failure, Usage } from '../journal/inputs.ts';
 import { AssistantMessage, Message } from '../journal/messages.ts';
 import { ToolDefinition } from '../tools/calls.ts';
+import { listOf } from '../wire/containers.ts';
 import { JsonObject } from '../wire/json.ts';
 import { ModelSettings } from './persona.ts';
 
@@ -13,8 +14,8 @@ export const StepRequest = z.strictObject({
   turn: z.number().int().nonnegative(),
   model: ModelSettings,
   system: z.string(),
-  messages: z.array(Message),
-  tools: z.array(ToolDefinition),
+  messages: listOf(Message),
+  tools: listOf(ToolDefinition),
   /** The JSON Schema of the final answer, for providers with an option for it. */
   output_schema: JsonObject.optional(),
   /** Number of the session's answers so far, and the newest one: for scripted and replay models. */

@@ -6,6 +6,7 @@
 import * as z from 'zod';
 import { ConditionText, conditionHolds, Glob, globMatches, parseCondition } from '../tools/patterns.ts';
 import { BOUNDS } from '../wire/bounds.ts';
+import { listOf } from '../wire/containers.ts';
 import type { Json } from '../wire/json.ts';
 import { type RegexBudget, regexBudget } from '../wire/regular-expressions.ts';
 
@@ -24,7 +25,7 @@ export type PermissionRule = z.infer<typeof PermissionRule>;
 
 /** Rules of a persona or a start, and the action if none matches: see {@link pinPermissions} for an absent default. */
 export const Permissions = z.strictObject({
-  rules: z.array(PermissionRule).max(BOUNDS.permissionRulesMax).default([]),
+  rules: listOf(PermissionRule).max(BOUNDS.permissionRulesMax).default([]),
   default: PermissionAction.optional(),
   /** A pending approval expires after this time, and the call does not run. Default: never. */
   expire_after_ms: z.number().int().min(BOUNDS.approvalExpiryMinMs).max(BOUNDS.parkMaxMs).optional(),
@@ -33,7 +34,7 @@ export type Permissions = z.infer<typeof Permissions>;
 
 /** The rules of one session, with defaults filled in. The start's rules come first. */
 export const BasePermissions = z.strictObject({
-  rules: z.array(PermissionRule).max(2 * BOUNDS.permissionRulesMax),
+  rules: listOf(PermissionRule).max(2 * BOUNDS.permissionRulesMax),
   default: PermissionAction,
   /**
    * Only if the start has rules, and the persona has rules or a default: the index of the persona's first rule, and its
@@ -53,7 +54,7 @@ export type BasePermissions = z.infer<typeof BasePermissions>;
 /** The rules for a run: its own, those of every ancestor session, and those of the host's policy. */
 export const PinnedPermissions = BasePermissions.extend({
   /** The topmost session first. The host's policy is last, as the session `host-policy`. */
-  ceiling: z.array(z.strictObject({ session: z.string(), permissions: BasePermissions })).optional(),
+  ceiling: listOf(z.strictObject({ session: z.string(), permissions: BasePermissions })).optional(),
 });
 export type PinnedPermissions = z.infer<typeof PinnedPermissions>;
 

@@ -4,6 +4,7 @@
  */
 import * as z from 'zod';
 import { ToolDefinition } from '../tools/calls.ts';
+import { listOf } from '../wire/containers.ts';
 import { fingerprint, ID_PATTERN } from '../wire/ids.ts';
 import { StepRequest } from './model-steps.ts';
 import { Persona } from './persona.ts';
@@ -38,7 +39,7 @@ export const PersonaAnnouncement = z.strictObject({
   /** The pinned form, without MCP servers: they run in the service. */
   definition: Persona,
   /** The tools in its process. */
-  tools: z.array(ToolDefinition).max(PERSONA_SERVICE_BOUNDS.toolsMax),
+  tools: listOf(ToolDefinition).max(PERSONA_SERVICE_BOUNDS.toolsMax),
 });
 export type PersonaAnnouncement = z.infer<typeof PersonaAnnouncement>;
 

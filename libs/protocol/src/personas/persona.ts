@@ -5,6 +5,7 @@ import { MaxOutput, ToolTraits } from '../tools/calls.ts';
 import { Glob } from '../tools/patterns.ts';
 import { WrittenToolSelection } from '../tools/tool-selection.ts';
 import { BOUNDS } from '../wire/bounds.ts';
+import { listOf, mapOf } from '../wire/containers.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
 import { JsonObject } from '../wire/json.ts';
 import { nearestWord } from '../wire/nearest-word.ts';
@@ -35,7 +36,7 @@ export const ModelSettings = z.strictObject({
    */
   context_window: z.number().int().min(256).max(100_000_000).optional(),
   /** Passed to the provider unchanged, under the provider's own key. */
-  provider_options: z.record(z.string(), JsonObject).optional(),
+  provider_options: mapOf(z.string(), JsonObject).optional(),
 });
 export type ModelSettings = z.infer<typeof ModelSettings>;
 
@@ -43,20 +44,22 @@ export type ModelSettings = z.infer<typeof ModelSettings>;
 export const McpServer = z.union([
   z.strictObject({
     command: z.string().trim().min(1),
-    args: z.array(z.string()).default([]),
-    env: z.record(z.string(), z.string()).optional(),
+    args: listOf(z.string()).default([]),
+    env: mapOf(z.string(), z.string()).optional(),
     cwd: z.string().optional(),
   }),
   z.strictObject({
     url: z.url({ protocol: /^https?$/ }),
-    headers: z.record(z.string(), z.string()).optional(),
+    headers: mapOf(z.string(), z.string()).optional(),
     type: z.enum(['http', 'streamable-http']).optional(),
   }),
 ]);
 export type McpServer = z.infer<typeof McpServer>;
 
+const ServerName = z.string().regex(/^[A-Za-z0-9_-]{1,48}$/);
+
 /** MCP servers by name. Their tools are named `<server>__<tool>`. */
-export const McpServers = z.record(z.string().regex(/^[A-Za-z0-9_-]{1,48}$/), McpServer);
+export const McpServers = mapOf(ServerName, McpServer, BOUNDS.mcpServersMax);
 export type McpServers = z.infer<typeof McpServers>;
 
 /** Settings of the tools that a glob matches: the length of shown results, and traits that override the tool's own. */
@@ -132,27 +135,27 @@ export const Persona = z.strictObject({
   model: z.union([ModelName.transform((name) => ({ name })), ModelSettings]).optional(),
   prompt: z.string().max(BOUNDS.commandBodyMaxBytes).default(''),
   /** Named additions to the prompt. `mode` of `start` or `prompt` selects one. */
-  modes: z.record(z.string().regex(ID_PATTERN), z.strictObject({ prompt: z.string() })).optional(),
+  modes: mapOf(z.string().regex(ID_PATTERN), z.strictObject({ prompt: z.string() })).optional(),
   /** Whole skills, as a host needs them. A file contains the names of their folders instead. */
   skills: Skills.optional(),
   tools: WrittenToolSelection.optional(),
   /** Settings that override the traits of tools. The first matching entry applies. */
-  tool_settings: z.array(ToolSettings).max(64).optional(),
+  tool_settings: listOf(ToolSettings).max(64).optional(),
   mcp_servers: McpServers.optional(),
   permissions: Permissions.optional(),
   limits: Limits.optional(),
   /** Percentages of a budget at which a run reports its usage. At 100 it always ends. */
-  budget_thresholds: z.array(z.number().int().min(1).max(100)).max(16).optional(),
+  budget_thresholds: listOf(z.number().int().min(1).max(100)).max(16).optional(),
   steering: z.strictObject({ steering: Drain.default('all'), followups: Drain.default('one_at_a_time') }).optional(),
   compaction: CompactionSettings.optional(),
   transform_context: TransformContext.optional(),
-  stop_when: z.array(StopCondition).max(BOUNDS.stopConditionsMax).optional(),
+  stop_when: listOf(StopCondition).max(BOUNDS.stopConditionsMax).optional(),
   hooks: PersonaHooks.optional(),
   on_finish: OnFinish.optional(),
   steps: Steps.optional(),
   /** The JSON Schema of the final answer. */
   output: OutputSchema.optional(),
-  handoffs: z.array(z.string().regex(ID_PATTERN)).max(64).optional(),
+  handoffs: listOf(z.string().regex(ID_PATTERN)).max(64).optional(),
   /** What happens to a call if its outcome is unknown after a crash. */
   on_unknown_outcome: z.enum(['interrupted', 'ask']).optional(),
   daemon: z
@@ -163,6 +166,8 @@ export const Persona = z.strictObject({
     .optional(),
 });
 export type Persona = z.infer<typeof Persona>;
+/** A persona in a journal. Older releases recorded starts with more MCP servers, whose runs then failed. */
+export const StoredPersona = Persona.extend({ mcp_servers: mapOf(ServerName, McpServer).optional() });
 /** A persona before defaults. */
 export type PersonaInput = z.input<typeof Persona>;
 

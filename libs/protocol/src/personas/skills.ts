@@ -4,6 +4,7 @@
  */
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
+import { listOf } from '../wire/containers.ts';
 
 /** The pattern of the public convention for skill names. It also applies to the folder. */
 export const SKILL_NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
@@ -51,13 +52,12 @@ export const Skill = z.strictObject({
     .refine((text) => text.trim() !== '', { error: 'must not be empty' }),
   /** The instructions: the content of SKILL.md after its front matter. */
   body: z.string(),
-  files: z.array(SkillFile).max(BOUNDS.skillFilesMax).optional(),
+  files: listOf(SkillFile).max(BOUNDS.skillFilesMax).optional(),
 });
 export type Skill = z.infer<typeof Skill>;
 
 /** The skills of a persona: unique names and paths, within the size of a command. */
-export const Skills = z
-  .array(Skill)
+export const Skills = listOf(Skill)
   .max(BOUNDS.skillsMax)
   .superRefine((skills, context) => {
     const refuse = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message });

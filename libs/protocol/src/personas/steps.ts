@@ -4,6 +4,7 @@
 import * as z from 'zod';
 import { WrittenToolSelection } from '../tools/tool-selection.ts';
 import { BOUNDS } from '../wire/bounds.ts';
+import { listOf } from '../wire/containers.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
 import type { JsonObject } from '../wire/json.ts';
 
@@ -36,8 +37,7 @@ export const Step = z.strictObject({
 export type Step = z.infer<typeof Step>;
 
 /** The steps of a persona, in order. */
-export const Steps = z
-  .array(Step)
+export const Steps = listOf(Step)
   .min(1)
   .max(BOUNDS.stepsMax)
   .superRefine((steps, context) => {

@@ -14,6 +14,7 @@ import { ServedHookAnswer } from '../hooks/hook-services.ts';
 import { EditedPath, ToolResult } from '../journal/inputs.ts';
 import { TOOL_NAME_PATTERN } from '../tools/calls.ts';
 import { BOUNDS } from '../wire/bounds.ts';
+import { listOf } from '../wire/containers.ts';
 import { ID_PATTERN } from '../wire/ids.ts';
 import { WrapperObject } from '../wire/json.ts';
 import { SERVED_LIVENESS } from './heartbeats.ts';
@@ -117,7 +118,7 @@ export const WorkEnded = z.strictObject({
   status: z.enum(['ok', 'error', 'cancelled']),
   result: ToolResult,
   /** Edited files, relative to the session's root. */
-  edited: z.array(EditedPath).min(1).max(BOUNDS.editedPathsPerCallMax).optional(),
+  edited: listOf(EditedPath).min(1).max(BOUNDS.editedPathsPerCallMax).optional(),
 });
 export type WorkEnded = z.infer<typeof WorkEnded>;
 

@@ -2,20 +2,20 @@
  * The selection of tools of a persona, a start or a step.
  */
 import * as z from 'zod';
+import { listOf } from '../wire/containers.ts';
 import { TOOL_NAME_PATTERN } from './calls.ts';
 import { Glob } from './patterns.ts';
 
 /** The selected tools: those of the session with a name that an `allow` glob matches and no `deny` glob. */
 export const ToolSelection = z.strictObject({
-  allow: z.array(Glob).max(256).default(['*']),
-  deny: z.array(Glob).max(256).default([]),
+  allow: listOf(Glob).max(256).default(['*']),
+  deny: listOf(Glob).max(256).default([]),
 });
 export type ToolSelection = z.infer<typeof ToolSelection>;
 
 /** A tool selection as people write it: also a list of globs, which means `allow`. */
 export const WrittenToolSelection = z.union([
-  z
-    .array(Glob)
+  listOf(Glob)
     .max(256)
     .transform((allow) => ({ allow, deny: [] as string[] })),
   ToolSelection,

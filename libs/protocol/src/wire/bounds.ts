@@ -171,6 +171,8 @@ export const BOUNDS = {
   receiptMetadataMaxBytes: 16 * 1024,
   /** Rows of a price table. */
   pricesMax: 1_024,
+  /** MCP servers of one session, from its persona and its start together. */
+  mcpServersMax: 64,
   /** Stop conditions of one persona. */
   stopConditionsMax: 32,
   /** Skills of one persona. */

@@ -3,6 +3,7 @@
  * configurations all read their input through {@link readStrictly}.
  */
 import type { z } from 'zod';
+import { PROBLEMS_MAX } from './containers.ts';
 import { droppedName } from './dropped-names.ts';
 import { nearestWord } from './nearest-word.ts';
 
@@ -24,7 +25,7 @@ export interface SchemaProblem {
 
 /**
  * A value that fits its schema, or a list of problems with at least one member. Unknown keys come first. Of a value with
- * more than {@link DESCRIBED_MAX} problems, the list has the first ones.
+ * more than {@link PROBLEMS_MAX} problems, the list has the first ones.
  */
 export type StrictlyRead<T> =
   | { readonly ok: true; readonly data: T }
@@ -124,7 +125,7 @@ function oneOf(values: readonly unknown[]): string {
 }
 
 function outOfBounds(origin: string, word: 'least' | 'most', bound: number | bigint, inclusive: boolean): string {
-  if (origin !== 'string' && origin !== 'array')
+  if (origin !== 'string' && origin !== 'array' && origin !== 'record')
     return inclusive ? `must be at ${word} ${bound}` : `must be ${word === 'least' ? 'more' : 'less'} than ${bound}`;
   const unit = origin === 'string' ? 'character' : 'entry';
   if (word === 'least' && Number(bound) === 1)
@@ -137,18 +138,12 @@ function outOfBounds(origin: string, word: 'least' | 'most', bound: number | big
 
 type Issue = z.core.$ZodIssue;
 
-/**
- * The maximum number of issues of one value, and of unknown keys of one issue, that are described. A value from an
- * untrusted sender could have tens of thousands, and describing each takes up to a millisecond.
- */
-const DESCRIBED_MAX = 16;
-
 /** The issues to describe: unknown keys come first. */
 function firstOf(issues: readonly Issue[]): readonly Issue[] {
-  if (issues.length <= DESCRIBED_MAX) return issues;
+  if (issues.length <= PROBLEMS_MAX) return issues;
   const unknown = issues.filter(({ code }) => code === 'unrecognized_keys');
   const others = issues.filter(({ code }) => code !== 'unrecognized_keys');
-  return [...unknown, ...others].slice(0, DESCRIBED_MAX);
+  return [...unknown, ...others].slice(0, PROBLEMS_MAX);
 }
 
 /** The part of a zod schema that this file reads to look up keys. */
@@ -169,7 +164,7 @@ function problemsOf(schema: unknown, root: unknown, issue: Issue): SchemaProblem
   const { path } = issue;
   if (issue.code === 'unrecognized_keys') {
     const known = keysAt(schema as SchemaNode, path);
-    return issue.keys.slice(0, DESCRIBED_MAX).map((key) => unknownKey([...path, key], known));
+    return issue.keys.slice(0, PROBLEMS_MAX).map((key) => unknownKey([...path, key], known));
   }
   if (issue.code === 'invalid_union') return ofUnion(schema as SchemaNode, root, issue);
   if (issue.code === 'invalid_key') {
@@ -208,7 +203,7 @@ function ofUnion(schema: SchemaNode, root: unknown, issue: Extract<Issue, { code
   const unknown = alternatives.map((issues) => new Set(unknownKeysOf(issues)));
   const nowhere = [...(unknown[0] ?? [])].filter((key) => unknown.every((keys) => keys.has(key)));
   const keys = options.flatMap((option) => keysAt(option, []));
-  if (nowhere.length > 0) return nowhere.slice(0, DESCRIBED_MAX).map((key) => unknownKey([...path, key], keys));
+  if (nowhere.length > 0) return nowhere.slice(0, PROBLEMS_MAX).map((key) => unknownKey([...path, key], keys));
   const meant = alternatives.filter((_, index) => unknown[index]?.size === 0);
   const beneath = (issues: readonly Issue[]): Issue[] =>
     issues.map((inner) => ({ ...inner, path: [...path, ...inner.path] }) as Issue);
@@ -219,7 +214,7 @@ function ofUnion(schema: SchemaNode, root: unknown, issue: Extract<Issue, { code
   const [first] = meant.sort((one, other) => depthOf(other) - depthOf(one));
   if (first) return beneath(firstOf(first)).flatMap((inner) => problemsOf(schema, root, inner));
   const given = valueAt(root, path);
-  const among = Object.keys(typeof given === 'object' && given !== null ? given : {}).slice(0, DESCRIBED_MAX);
+  const among = Object.keys(typeof given === 'object' && given !== null ? given : {}).slice(0, PROBLEMS_MAX);
   return [{ path, kind: 'rule', words: `these keys do not go together: ${among.join(', ')}` }];
 }
 

@@ -43,6 +43,9 @@ export const OF_PERSONAS: BoundRows = {
     persona({ hooks: list(size, () => ({ event: 'post_turn', handler: './a.js' })) }),
   ),
   personaHookTimeoutMaxMs: most('refused', (ms) => persona({ on_finish: { handler: './a.js', timeout_ms: ms } })),
+  mcpServersMax: most('refused', (size) =>
+    persona({ mcp_servers: Object.fromEntries(list(size, (i) => [`s${i}`, { command: 'x' }])) }),
+  ),
   approvalExpiryMinMs: least('refused', (ms) => persona({ permissions: { expire_after_ms: ms } })),
   childrenMax: most('refused', (size) => persona({ limits: { children: size } })),
   depthMax: most('refused', (size) => persona({ limits: { depth: size } })),
