@@ -7,7 +7,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { createContext } from '../src/app/mod.ts';
 import type { Scope } from '../src/auth/mod.ts';
-import { GATEWAY_BOUNDS } from '../src/context/mod.ts';
+import { GATEWAY_BOUNDS, MemoryShares } from '../src/context/mod.ts';
 import { SocketCommands } from '../src/socket/socket-commands.ts';
 import { appWithSessions, Sessions } from './app-with-sessions.ts';
 import { SILENT } from './app-without-bus.ts';
@@ -138,4 +138,65 @@ test('a command_id that another command has used is rejected', async () => {
     { ref: 'cancel', type: 'sent' },
     { ref: 'suspend', problem: { code: 'command_id_reused', field: 'command_id' } },
   ]);
+});
+
+test('messages that are not complete share memory; beyond it, the connection is closed', async () => {
+  const expiresAt = null;
+  const { app, stopping } = await appWithSessions({
+    authenticator: { authenticate: async (name) => ({ name, tenant: 'default', scopes: new Set(['admin']), expiresAt }) },
+    // A quarter of it for each principal.
+    socketMessages: new MemoryShares(4 * 100_000),
+  });
+  opened.push({
+    close: async () => {
+      stopping.abort();
+      await app.close();
+    },
+  });
+  const { host } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
+  const connect = async (name: string, path = 'ws') => {
+    const headers = { host: 'gateway.test', authorization: `Bearer ${name}` };
+    const socket = new WebSocket(`ws://${host}/v1/sessions/s/${path}?from=newest`, { headers });
+    await once(socket, 'open');
+    return socket;
+  };
+  const command = (ref: string) => {
+    const text = JSON.stringify({ ...steer(ref), body: { body: 'x'.repeat(60_000) } });
+    return [text.slice(0, 55_000), text.slice(55_000)] as const;
+  };
+  // Complete messages occupy nothing, and neither do pings.
+  const first = await connect('ada');
+  const pong = async () => {
+    first.ping();
+    await once(first, 'pong');
+  };
+  for (const ref of ['one', 'two', 'three']) {
+    const answer = once(first, 'message');
+    first.send(command(ref).join(''));
+    expect(JSON.parse(String((await answer)[0]))).toMatchObject({ type: 'sent', ref });
+  }
+  for (let count = 0; count < 20; count++) await pong();
+  const [start, end] = command('four');
+  first.send(start, { fin: false });
+  await pong();
+  const second = await connect('ada', 'inspect');
+  second.send(start, { fin: false });
+  second.ping();
+  await once(second, 'pong');
+  // Both have exceeded the share of the principal.
+  const third = await connect('ada');
+  const closed = once(third, 'close');
+  third.send(start, { fin: false });
+  await closed;
+  // Others have their own share, and a message that is complete makes room.
+  const other = await connect('bob');
+  other.send(start, { fin: false });
+  const answer = once(first, 'message');
+  first.send(end);
+  expect(JSON.parse(String((await answer)[0]))).toMatchObject({ type: 'sent', ref: 'four' });
+  const fourth = await connect('ada');
+  const sent = once(fourth, 'message');
+  fourth.send(command('five').join(''));
+  expect(JSON.parse(String((await sent)[0]))).toMatchObject({ type: 'sent', ref: 'five' });
+  expect(other.readyState).toBe(WebSocket.OPEN);
 });

@@ -34,6 +34,7 @@ export function createContext({ times, ...parts }: ContextParts): GatewayContext
     pages: new JournalPages(),
     unread: new UnreadResponses(),
     bodies: new MemoryShares(GATEWAY_BOUNDS.bodiesMaxBytes),
+    socketMessages: new MemoryShares(GATEWAY_BOUNDS.socketMessagesMaxBytes),
     rates: new RequestRates(requestsBurst, requestsPerSecond, ratesRemembered, now),
     metrics,
     ...parts,

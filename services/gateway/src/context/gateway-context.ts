@@ -47,6 +47,8 @@ export interface GatewayContext {
   readonly unread: UnreadResponses;
   /** Memory for the bodies of requests, from before they are read until they are handled. */
   readonly bodies: MemoryShares;
+  /** Memory for messages of WebSockets that are not complete. */
+  readonly socketMessages: MemoryShares;
   /** Options of a start form; null if the gateway has no folder of its own. */
   readonly starts?: StartOffers | null | undefined;
   /** Rate limits of requests and WebSocket commands, per principal. */

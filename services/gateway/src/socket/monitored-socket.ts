@@ -1,7 +1,16 @@
 import type { FastifyRequest } from 'fastify';
 import { WebSocket } from 'ws';
-import { type GatewayContext, onStopping, Problem, problemFrom, requestClosedProblem } from '../context/mod.ts';
+import {
+  busyProblem,
+  type GatewayContext,
+  onStopping,
+  Problem,
+  principalOf,
+  problemFrom,
+  requestClosedProblem,
+} from '../context/mod.ts';
 import { findAccessProblem } from '../feed/mod.ts';
+import { countIncompleteMessage } from './incomplete-message.ts';
 
 /** The label of a connection in the metrics. */
 export type SocketKind = 'websocket' | 'inspector';
@@ -34,6 +43,12 @@ export class MonitoredSocket {
     );
     socket.on('pong', () => {
       this.#answered = true;
+    });
+    countIncompleteMessage(context.socketMessages, principalOf(request), socket, request.raw.socket, () => {
+      context.metrics.cutOff.inc({ kind });
+      this.end(busyProblem('too many messages over WebSockets are incomplete'), true);
+      // At once: until the connection is closed, the message stays in memory.
+      socket.terminate();
     });
     this.#recheck = setInterval(async () => {
       const problem = await findAccessProblem(context, request);
