@@ -42,6 +42,7 @@ export function createContext({ times, ...parts }: ContextParts): GatewayContext
       heartbeatMs: EVENT_STREAM_LIVENESS.heartbeatMs,
       recheckMs: GATEWAY_BOUNDS.recheckMs,
       stallMs: GATEWAY_BOUNDS.watcherStallMs,
+      replicaLagMs: GATEWAY_BOUNDS.replicaLagMs,
       waitsEndMs: GATEWAY_BOUNDS.waitsEndMs,
       ...times,
     },

@@ -160,6 +160,8 @@ export const GATEWAY_BOUNDS = {
   pageReadAhead: 8,
   /** Remembered ends of pages, at which the next page starts. */
   placesMax: 10_000,
+  /** Time for which a replica of a journal may lag: a record that a client has already received exists until then. */
+  replicaLagMs: 5_000,
   /** Sessions that are known to exist, and the time for which that holds. */
   knownSessionsMax: 10_000,
   knownSessionMs: 60_000,

@@ -70,6 +70,8 @@ export interface GatewayTimes {
   /** Interval between checks of a watcher's token, and between pings of a WebSocket. */
   readonly recheckMs: number;
   readonly stallMs: number;
+  /** Time within which a record that a client has already received must be found. */
+  readonly replicaLagMs: number;
   readonly waitsEndMs: number;
 }
 
