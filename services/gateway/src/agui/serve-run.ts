@@ -111,6 +111,12 @@ function frame(event: Event): string {
   return `data: ${JSON.stringify(event)}\n\n`;
 }
 
+/** What a snapshot shows of a journal. */
+interface Past {
+  readonly newest: JournalRecord;
+  readonly messages: readonly Message[];
+}
+
 /** Sends one run to one client. */
 class RunWriter {
   readonly #context: GatewayContext;
@@ -158,7 +164,7 @@ class RunWriter {
    * @throws SessionNotFoundError; Problem `gateway_busy`.
    */
   async catchUp(from: number | null, signal: AbortSignal): Promise<number | null> {
-    let past: Awaited<ReturnType<RunWriter['#readPast']>> | null;
+    let past: Past | null;
     try {
       past = from === null ? await this.#context.expensiveReads.run(() => this.#readPast(signal), signal) : null;
     } catch (error) {
@@ -179,7 +185,7 @@ class RunWriter {
   /** Reads the whole journal. The signal ends the read. */
   async #readPast(
     signal: AbortSignal,
-  ): Promise<{ readonly newest: JournalRecord; readonly messages: readonly Message[] }> {
+  ): Promise<Past> {
     const messages = new SessionMessages(this.#session.id, this.#messageOf);
     let newest: JournalRecord | null = null;
     for await (const { record } of this.#session.journal({ atOnce: GATEWAY_BOUNDS.journalReadAhead })) {
