@@ -110,6 +110,15 @@ describe('bounds:', () => {
     const text = '_a'.repeat(40_000);
     expect(shown(`before\n\n${text}\n\n*after*`)).toBe(`<p>"before"</p><p>"${text}"</p><p><em>"after"</em></p>`);
   });
+  test('of many long paragraphs or cells, the first ones are laid out, and the others are text', () => {
+    const long = `*b*${'a'.repeat(3_900)}`;
+    const cells = shown(`${'|h'.repeat(24)}|\n${'|-'.repeat(24)}|\n${`|${long}`.repeat(24)}|\n\n*after*`);
+    expect(cells.split('<td><em>"b"</em>')).toHaveLength(4 + 1);
+    expect(cells.split(`<td>"${long}"</td>`)).toHaveLength(20 + 1);
+    expect(cells).toContain('<p><em>"after"</em></p>');
+    const paragraphs = Array.from({ length: 64 }, (_, at) => `*b* ${at} ${'a'.repeat(990)}`);
+    expect(shown(paragraphs.join('\n\n')).split('<em>')).toHaveLength(64 + 1);
+  });
   test('a line is laid out as before, whatever it begins with', () => {
     expect(shown('> - **deep**')).toBe('<blockquote><ul><li><strong>"deep"</strong></li></ul></blockquote>');
   });

@@ -1,5 +1,12 @@
 /** Answers to questions that arrived over the bus, without a bus. */
-import { type HookRegistration, type Message, type ReceivedQuestion, sessionRef, userText } from '@coxswain/protocol';
+import {
+  type HookRegistration,
+  type Message,
+  type ReceivedQuestion,
+  ServedHookAnswer,
+  sessionRef,
+  userText,
+} from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { answerHook, type HookService } from '../src/answer-hook.ts';
 import { runHookHandler } from '../src/run-hook-handler.ts';
@@ -57,3 +64,12 @@ test.each<[string, (lists: Lists) => Promise<unknown>, object]>([
 ])('a failed fetch is answered if the handler %s', async (_how, read, expected) => {
   expect(await answered(((_: unknown, lists: Lists) => read(lists)) as never, failing)).toMatchObject(expected);
 });
+
+test.each([3_000, 200_000])(
+  'a return with a key of %i characters that is not JSON is answered with its kind',
+  async (length) => {
+    const answer = await answered((async () => ({ ['k'.repeat(length)]: () => undefined })) as never, failing);
+    expect(answer).toMatchObject({ code: 'return_unreadable', message: expect.stringMatching(/k" is a function$/) });
+    expect(ServedHookAnswer.safeParse(answer).success).toBe(true);
+  },
+);

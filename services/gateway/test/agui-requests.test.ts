@@ -1,9 +1,10 @@
 /** The text of an AG-UI request, and its answers to the interrupt of a suspended session. */
+import { connect } from 'node:net';
 import { expect, test, vi } from 'vitest';
 import { commandOfMessage, createMessageIds, readRunInput } from '../src/agui/mod.ts';
-import type { GatewayClient } from '../src/context/mod.ts';
+import { type GatewayClient, LimitedReads } from '../src/context/mod.ts';
 import { Sessions } from './app-with-sessions.ts';
-import { appWithoutBus, connected } from './app-without-bus.ts';
+import { appWithoutBus, connected, SILENT } from './app-without-bus.ts';
 
 /** An app with sessions that reject every command. */
 async function appWithSession({
@@ -140,6 +141,35 @@ test('the shared state follows each state of the session, and its queued message
     ],
   ]);
   await app.close();
+});
+
+test('a client that leaves while its run waits for a read gives up its place', async () => {
+  const sessions = new Sessions();
+  const expensiveReads = new LimitedReads(1, 1, 600_000);
+  const queued = vi.spyOn(expensiveReads, 'run');
+  const error = vi.fn();
+  const { app, authorization } = await appWithoutBus({
+    expensiveReads,
+    log: { ...SILENT, error },
+    clientOf: () => ({ session: (id: string) => sessions.of(id) }) as unknown as GatewayClient,
+  });
+  const release = await expensiveReads.acquire();
+  const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
+  const body = JSON.stringify(inputOf({}));
+  const socket = connect({ host: url.hostname, port: Number(url.port) });
+  socket.write(
+    `POST /v1/agui HTTP/1.1\r\nhost: gateway.test\r\nauthorization: ${authorization}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  await vi.waitFor(() => expect(queued).toHaveBeenCalled(), { timeout: 20_000 });
+  // The queue has one place.
+  await expect(expensiveReads.acquire()).rejects.toMatchObject({ code: 'gateway_busy' });
+  socket.destroy();
+  await expect(queued.mock.results[0]?.value).rejects.toMatchObject({ name: 'AbortError' });
+  const next = expensiveReads.acquire();
+  release();
+  (await next)();
+  await app.close();
+  expect(error).not.toHaveBeenCalled();
 });
 
 test('of the messages, only the ids of the newest 1,000 of users are kept', () => {

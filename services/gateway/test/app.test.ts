@@ -581,3 +581,53 @@ describe('the span of a request', () => {
     ]);
   });
 });
+
+test.each([
+  ['a journal that was restored without it', 20, 3, 'event: problem', 'record_not_there'],
+  ['a feed that lags', 20, 9, 'id: 8', null],
+  ['a feed that lags for a moment', 600_000, 3, 'id: 8', null],
+])(
+  'a client that reconnects after record 7 is served from %s',
+  async (_what, replicaLagMs, lastNumber, expected, code) => {
+    let live: () => void = () => undefined;
+    const isLive = new Promise<void>((resolve) => {
+      live = resolve;
+    });
+    const session = {
+      ...{ id: 's', ref: { tenant: 'default', sessionId: 's' } },
+      lastNumber: async () => {
+        // Was read after the time for a lag.
+        live();
+        return lastNumber;
+      },
+      async *records({ signal }: { readonly signal: AbortSignal }) {
+        yield { record: { n: 3, input: { type: 'timer' } } };
+        if (replicaLagMs > 1_000) live();
+        await isLive;
+        for (let n = 4; n <= 8 && code === null; n++) yield { record: { n, input: { type: 'timer' } } };
+        if (!signal.aborted) await once(signal, 'abort');
+      },
+    };
+    const { app, authorization, stopping } = await appWithoutBus({
+      clientOf: () => ({ session: () => session as unknown as Session }) as unknown as GatewayClient,
+      known: { expect: async () => undefined } as unknown as KnownSessions,
+      times: { replicaLagMs },
+    });
+    const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
+    const headers = { host, authorization, accept: 'text/event-stream', 'last-event-id': '7' };
+    const [answer] = (await once(
+      request({ host: '127.0.0.1', port, path: '/v1/sessions/s/events', headers }).end(),
+      'response',
+    )) as [IncomingMessage];
+    let text = '';
+    for await (const piece of answer.setEncoding('utf8')) {
+      text += piece;
+      if (text.includes(expected)) break;
+    }
+    expect(text).not.toMatch(/^id: [1-7]$/m);
+    if (code === null) expect(text).not.toContain('problem');
+    else expect(text).toContain(`"code":"${code}"`);
+    stopping.abort();
+    await app.close();
+  },
+);

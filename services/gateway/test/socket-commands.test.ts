@@ -7,7 +7,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { createContext } from '../src/app/mod.ts';
 import type { Scope } from '../src/auth/mod.ts';
-import { GATEWAY_BOUNDS } from '../src/context/mod.ts';
+import { GATEWAY_BOUNDS, MemoryShares } from '../src/context/mod.ts';
 import { SocketCommands } from '../src/socket/mod.ts';
 import { appWithSessions, Sessions } from './app-with-sessions.ts';
 import { SILENT } from './app-without-bus.ts';
@@ -72,8 +72,9 @@ test('a command that arrives while the connection closes is ignored', async () =
     const sessions = new Sessions();
     const request = { principal: { name: 'ada', tenant: 'default', scopes: new Set(['admin']), expiresAt: null } };
     const context = createContext({ ...NO_BUS, stopping: leaving });
+    const connection = { signal: leaving, checkAccess: async () => null };
     const socket = { readyState: 2, OPEN: 1, bufferedAmount: 0 } as unknown as WebSocket;
-    new SocketCommands(context, sessions.of('s'), request as unknown as FastifyRequest, socket, leaving).handle(
+    new SocketCommands(context, sessions.of('s'), request as unknown as FastifyRequest, socket, connection).handle(
       Buffer.from(JSON.stringify(steer('one'))),
       false,
     );
@@ -138,4 +139,134 @@ test('a command_id that another command has used is rejected', async () => {
     { ref: 'cancel', type: 'sent' },
     { ref: 'suspend', problem: { code: 'command_id_reused', field: 'command_id' } },
   ]);
+});
+
+test('messages that are not complete share memory; beyond it, the connection is closed', async () => {
+  const expiresAt = null;
+  const { app, stopping } = await appWithSessions({
+    authenticator: {
+      authenticate: async (name) => ({ name, tenant: 'default', scopes: new Set(['admin']), expiresAt }),
+    },
+    // A quarter of it for each principal.
+    socketMessages: new MemoryShares(4 * 100_000),
+  });
+  opened.push({
+    close: async () => {
+      stopping.abort();
+      await app.close();
+    },
+  });
+  const { host } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
+  const connect = async (name: string, path = 'ws') => {
+    const headers = { host: 'gateway.test', authorization: `Bearer ${name}` };
+    const socket = new WebSocket(`ws://${host}/v1/sessions/s/${path}?from=newest`, { headers });
+    await once(socket, 'open');
+    return socket;
+  };
+  const command = (ref: string) => {
+    const text = JSON.stringify({ ...steer(ref), body: { body: 'x'.repeat(60_000) } });
+    return [text.slice(0, 55_000), text.slice(55_000)] as const;
+  };
+  // Complete messages occupy nothing, and neither do pings.
+  const first = await connect('ada');
+  const pong = async () => {
+    first.ping();
+    await once(first, 'pong');
+  };
+  for (const ref of ['one', 'two', 'three']) {
+    const answer = once(first, 'message');
+    first.send(command(ref).join(''));
+    expect(JSON.parse(String((await answer)[0]))).toMatchObject({ type: 'sent', ref });
+  }
+  for (let count = 0; count < 20; count++) await pong();
+  const [start, end] = command('four');
+  first.send(start, { fin: false });
+  await pong();
+  const second = await connect('ada', 'inspect');
+  second.send(start, { fin: false });
+  second.ping();
+  await once(second, 'pong');
+  // Both have exceeded the share of the principal.
+  const third = await connect('ada');
+  const closed = once(third, 'close');
+  third.send(start, { fin: false });
+  await closed;
+  // Others have their own share, and a message that is complete makes room.
+  const other = await connect('bob');
+  other.send(start, { fin: false });
+  const answer = once(first, 'message');
+  first.send(end);
+  expect(JSON.parse(String((await answer)[0]))).toMatchObject({ type: 'sent', ref: 'four' });
+  const fourth = await connect('ada');
+  const sent = once(fourth, 'message');
+  fourth.send(command('five').join(''));
+  expect(JSON.parse(String((await sent)[0]))).toMatchObject({ type: 'sent', ref: 'five' });
+  expect(other.readyState).toBe(WebSocket.OPEN);
+});
+
+test.each([
+  ['removed', () => null],
+  ['expired, and cannot be checked', () => Promise.reject(new Error('no keys'))],
+])('a command is rejected immediately if its token was %s', async (_how, authenticateNow) => {
+  let isLost = false;
+  const principal = { name: 'ada', tenant: 'default', scopes: new Set<Scope>(['admin']), expiresAt: 5 };
+  const { app, sessions, stopping } = await appWithSessions({
+    authenticator: { authenticate: async () => (isLost ? authenticateNow() : principal) },
+    now: () => (isLost ? 5 : 4),
+  });
+  opened.push({
+    close: async () => {
+      stopping.abort();
+      await app.close();
+    },
+  });
+  const { host } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
+  const headers = { host: 'gateway.test', authorization: 'Bearer t' };
+  const socket = new WebSocket(`ws://${host}/v1/sessions/s/ws?from=newest`, { headers });
+  const answers: object[] = [];
+  socket.on('message', (data) => answers.push(JSON.parse(String(data))));
+  await once(socket, 'open');
+  const closed = once(socket, 'close');
+  isLost = true;
+  for (const ref of ['one', 'two']) socket.send(JSON.stringify(steer(ref)));
+  expect(String((await closed)[1])).toBe('unauthorized');
+  expect(sessions.sent).toEqual([]);
+  expect(answers[0]).toMatchObject({ ref: 'one', problem: { code: 'unauthorized' } });
+});
+
+test('commands keep their order, however long each check of the token takes', async () => {
+  const principal = { name: 'ada', tenant: 'default', scopes: new Set<Scope>(['admin']), expiresAt: null };
+  const checks: (() => void)[] = [];
+  let isOpen = false;
+  const { app, sessions, stopping } = await appWithSessions({
+    authenticator: {
+      authenticate: async () => {
+        if (isOpen) await new Promise<void>((resolve) => checks.push(resolve));
+        return principal;
+      },
+    },
+  });
+  opened.push({
+    close: async () => {
+      stopping.abort();
+      await app.close();
+    },
+  });
+  const { host } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
+  const headers = { host: 'gateway.test', authorization: 'Bearer t' };
+  const socket = new WebSocket(`ws://${host}/v1/sessions/s/ws?from=newest`, { headers });
+  await once(socket, 'open');
+  isOpen = true;
+  const all = ['one', 'two', 'three'];
+  for (const text of all)
+    socket.send(JSON.stringify({ type: 'command', verb: 'steer', body: { body: text, command_id: text } }));
+  // The newest check that waits ends first.
+  await vi.waitFor(
+    () => {
+      checks.pop()?.();
+      expect(sessions.sent).toHaveLength(all.length);
+    },
+    { timeout: 20_000 },
+  );
+  expect(sessions.sent.map(({ options }) => options.id)).toEqual(all);
 });

@@ -9,6 +9,11 @@ const MARKDOWN_MAX_CHARS = 100_000;
 const MARKDOWN_MAX_LINES = 5_000;
 /** The inline Markdown of a longer paragraph is not parsed. */
 const PARAGRAPH_MAX_CHARS = 4_000;
+/**
+ * The squares of the lengths of a text's paragraphs and cells, in total: four of the longest, or 64 of 1,000 characters.
+ * The inline Markdown of one that exceeds the rest is not parsed.
+ */
+const PARAGRAPHS_MAX_SQUARES = 4 * PARAGRAPH_MAX_CHARS ** 2;
 /** Quotes and lists that are nested 25 levels deep on one line. */
 const NESTED_ON_A_LINE = /^(?:[ \t]*(?:>|[-+*][ \t]|\d{1,9}[.)][ \t])){25}/m;
 
@@ -64,9 +69,15 @@ export function markdownTokens(text: string): readonly Token[] | null {
   const lexer = new Lexer({ gfm: true, breaks: true, tokenizer: new BoundedTokenizer() });
   try {
     lexer.blockTokens(lines, lexer.tokens);
+    let squares = PARAGRAPHS_MAX_SQUARES;
     for (const { src, tokens } of lexer.inlineQueue) {
-      if (src.length > PARAGRAPH_MAX_CHARS) tokens.push({ type: 'text', raw: src, text: src, escaped: false });
-      else lexer.inlineTokens(src, tokens);
+      const square = src.length ** 2;
+      if (src.length > PARAGRAPH_MAX_CHARS || square > squares)
+        tokens.push({ type: 'text', raw: src, text: src, escaped: false });
+      else {
+        squares -= square;
+        lexer.inlineTokens(src, tokens);
+      }
     }
   } catch {
     // The lexer failed: the text is shown as plain text.

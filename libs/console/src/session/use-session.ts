@@ -30,6 +30,12 @@ export interface FollowedSession {
 
 const STATUS_AFTER_MS = 200;
 
+/** The status to show after an answer; null is a failed query. Queries overlap: a slow answer may be the older one. */
+export function newerStatus(before: SessionStatus | null, answer: SessionStatus | null): SessionStatus | null {
+  if (answer === null) return before;
+  return before?.session_id === answer.session_id && before.n > answer.n ? before : answer;
+}
+
 /** Follows a session. @param at The last record to show; null: all records, and new ones. */
 export function useSession(session: SessionHandle, at: number | null): FollowedSession {
   const [live, setLive] = useState<SessionView>(() => new SessionViewBuilder().view);
@@ -68,7 +74,7 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
       asked ??= setTimeout(async () => {
         asked = undefined;
         const answer = await session.wire.state().catch(() => null);
-        if (!leaving.signal.aborted) setStatus((before) => answer ?? before);
+        if (!leaving.signal.aborted) setStatus((before) => newerStatus(before, answer));
       }, STATUS_AFTER_MS);
     };
     const follow = async () => {

@@ -1,6 +1,10 @@
 /**
  * Detects parts of return values that JSON would drop or replace silently.
  */
+import { cutText } from '../wire/unicode-text.ts';
+
+/** A longer key is cut in the message: a message of an answer is bounded, and must name the kind. */
+const KEY_MAX_CHARS = 100;
 
 /**
  * Names a part of a return value that JSON cannot represent; null without one. `JSON.stringify` drops functions, and
@@ -18,7 +22,7 @@ export function returnProblem(raw: unknown): string | null {
     seen.add(value);
     // An object with `toJSON`, such as a date, defines its own form.
     if (typeof (value as { toJSON?: unknown }).toJSON === 'function') continue;
-    for (const [key, member] of Object.entries(value)) open.push([member, JSON.stringify(key)]);
+    for (const [key, member] of Object.entries(value)) open.push([member, JSON.stringify(cutText(key, KEY_MAX_CHARS))]);
   }
   return null;
 }

@@ -7,17 +7,19 @@ import { SUSPENDED_ID } from './run-end.ts';
 /**
  * Finds an answer to an interrupt that never existed in the session. An interrupt that was settled by another client is
  * known: its answer is late, but valid. Reads the journal only if an interrupt is not pending now.
+ * @param signal ends the wait for a slot.
  * @returns a Problem (`call_unknown` or `not_suspended`) for the first unknown interrupt, for AG-UI's `RUN_ERROR`; null
  *   if all are known.
- * @throws errors of reading the session; Problem `gateway_busy`.
+ * @throws errors of reading the session; Problem `gateway_busy`; the signal's reason.
  */
 export async function findUnknownInterrupt(
   { expensiveReads, stateReads }: Pick<GatewayContext, 'expensiveReads' | 'stateReads'>,
   session: Pick<BusSession, 'wire' | 'journal'>,
   answers: readonly InterruptAnswer[],
+  signal: AbortSignal,
 ): Promise<Problem | null> {
   if (answers.length === 0) return null;
-  const { approvals, suspended } = await stateReads.run(() => session.wire.stateAfter(0));
+  const { approvals, suspended } = await stateReads.run(() => session.wire.stateAfter(0), signal);
   const unknown = new Map(answers.map((answer) => [callOf(answer), answer.interruptId]));
   for (const { call_id } of approvals) unknown.delete(call_id);
   if (suspended !== null) unknown.delete(null);
@@ -30,7 +32,7 @@ export async function findUnknownInterrupt(
         }
         if (unknown.size === 0) return;
       }
-    });
+    }, signal);
   const [interruptId] = unknown.values();
   if (interruptId === undefined) return null;
   const code = interruptId === SUSPENDED_ID ? 'not_suspended' : 'call_unknown';

@@ -53,7 +53,7 @@ export async function startRun(
   // Errors before the stream starts are reported as an HTTP status.
   if (run.message === null || run.resume.length > 0) await context.known.expect(session);
   const answers = readAnswers(principal, run);
-  const unknown = await findUnknownInterrupt(context, session, answers);
+  const unknown = await findUnknownInterrupt(context, session, answers, sender.signal);
   // Join the feed before any command is sent: the client gets the first pieces of an answer, and a client without a
   // free slot changes nothing.
   const seat = context.feeds.join(session, principal, 'sse');
@@ -80,9 +80,9 @@ export async function startRun(
     const { feed, signal } = opened;
     const writer = new RunWriter(context, session, opened, { threadId, runId }, known);
     await writer.sendStart(sent);
-    const from = await writer.catchUp(first);
+    const from = await writer.catchUp(first, signal);
     const readPage = createPageReader(context.pages, session, principal);
-    if (!writer.isOver) await watchFeed(feed, writer, { from, deltas: true, signal, readPage });
+    if (from !== null && !writer.isOver) await watchFeed(feed, writer, { from, deltas: true, signal, readPage });
   });
 }
 
@@ -109,6 +109,12 @@ function firstRecordToSend(
 
 function frame(event: Event): string {
   return `data: ${JSON.stringify(event)}\n\n`;
+}
+
+/** What a snapshot shows of a journal. */
+interface Past {
+  readonly newest: JournalRecord;
+  readonly messages: readonly Message[];
 }
 
 /** Sends one run to one client. */
@@ -154,11 +160,17 @@ class RunWriter {
   /**
    * Sends the state. Without a start record, also sends a snapshot of the messages.
    * @param from the first record to send as events; null for a snapshot.
-   * @returns the number of the first record to send as events.
+   * @returns the number of the first record to send as events; null if the client has left.
    * @throws SessionNotFoundError; Problem `gateway_busy`.
    */
-  async catchUp(from: number | null): Promise<number> {
-    const past = from === null ? await this.#context.expensiveReads.run(() => this.#readPast()) : null;
+  async catchUp(from: number | null, signal: AbortSignal): Promise<number | null> {
+    let past: Past | null;
+    try {
+      past = from === null ? await this.#context.expensiveReads.run(() => this.#readPast(signal), signal) : null;
+    } catch (error) {
+      if (signal.aborted) return null;
+      throw error;
+    }
     const lastSent = past?.newest.n ?? (from ?? 1) - 1;
     this.#events.startAfter(lastSent);
     this.#state = sharedState(await stateAfter(this.#feed, this.#session, lastSent), lastSent);
@@ -170,10 +182,14 @@ class RunWriter {
     return lastSent + 1;
   }
 
-  async #readPast(): Promise<{ readonly newest: JournalRecord; readonly messages: readonly Message[] }> {
+  /** Reads the whole journal. The signal ends the read. */
+  async #readPast(
+    signal: AbortSignal,
+  ): Promise<Past> {
     const messages = new SessionMessages(this.#session.id, this.#messageOf);
     let newest: JournalRecord | null = null;
     for await (const { record } of this.#session.journal({ atOnce: GATEWAY_BOUNDS.journalReadAhead })) {
+      signal.throwIfAborted();
       this.#results.add(record);
       messages.add(record);
       newest = record;

@@ -14,9 +14,10 @@
  * | 32 | their prefetched records: `pageReadAhead`, twice `pageReadsMax` times |
  * | 48 | states and newest records: `stateReadsMax` |
  *
- * Not in the sum, because they are rarely large: bodies of requests (`bodiesMaxBytes`), large fields of records, reads
- * of whole journals (`journalReadAhead` for each of `expensiveReadsMax`, as many for each of `exportsMax`, and 16 times as
- * many for a tree), and the state that an AG-UI run shows.
+ * Not in the sum, because they are rarely large: bodies of requests (`bodiesMaxBytes`), incomplete messages of WebSockets
+ * (`socketMessagesMaxBytes`, and `socketMessageFromBytes` for each), large fields of records, reads of whole journals
+ * (`journalReadAhead` for each of `expensiveReadsMax`, as many for each of `exportsMax`, and 16 times as many for a tree),
+ * and the state that an AG-UI run shows.
  */
 export const GATEWAY_BOUNDS = {
   /** Connections of one process. The server closes further connections. */
@@ -94,6 +95,17 @@ export const GATEWAY_BOUNDS = {
   watcherStallMs: 30_000,
   /** Unread data of one WebSocket. Beyond it, the connection is closed. */
   socketWaitingMaxBytes: 4 * 1024 * 1024,
+  /**
+   * What WebSockets have received of messages that are not complete, all together, and a quarter of it for each
+   * principal. Beyond it, the connection is closed. A message is counted from `socketMessageFromBytes` on. Each received
+   * chunk counts `socketChunkBytes` more, the memory of the objects that hold it.
+   */
+  socketMessagesMaxBytes: 16 * 1024 * 1024,
+  socketMessageFromBytes: 4 * 1024,
+  socketChunkBytes: 512,
+  /** Fragments of a message, and chunks of a fragment that is not complete. Clients need few. */
+  socketFragmentsMax: 128,
+  socketChunksMax: 2_048,
   /** Interval of checking a watcher's token and of WebSocket pings. */
   recheckMs: 15_000,
   /** Commands of one WebSocket that wait for their receipts. */
@@ -148,6 +160,8 @@ export const GATEWAY_BOUNDS = {
   pageReadAhead: 8,
   /** Remembered ends of pages, at which the next page starts. */
   placesMax: 10_000,
+  /** Time for which a replica of a journal may lag: a record that a client has already received exists until then. */
+  replicaLagMs: 5_000,
   /** Sessions that are known to exist, and the time for which that holds. */
   knownSessionsMax: 10_000,
   knownSessionMs: 60_000,

@@ -47,6 +47,8 @@ export interface GatewayContext {
   readonly unread: UnreadResponses;
   /** Memory for the bodies of requests, from before they are read until they are handled. */
   readonly bodies: MemoryShares;
+  /** Memory for messages of WebSockets that are not complete. */
+  readonly socketMessages: MemoryShares;
   /** Options of a start form; null if the gateway has no folder of its own. */
   readonly starts?: StartOffers | null | undefined;
   /** Rate limits of requests and WebSocket commands, per principal. */
@@ -68,6 +70,8 @@ export interface GatewayTimes {
   /** Interval between checks of a watcher's token, and between pings of a WebSocket. */
   readonly recheckMs: number;
   readonly stallMs: number;
+  /** Time within which a record that a client has already received must be found. */
+  readonly replicaLagMs: number;
   readonly waitsEndMs: number;
 }
 

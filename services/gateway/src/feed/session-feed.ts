@@ -152,6 +152,18 @@ export class SessionFeed {
     });
   }
 
+  /** Resolves when record `n` was read, the feed has ended, the time (ms) is over, or the signal aborts. */
+  async waitForRecord(n: number, withinMs: number, signal: AbortSignal): Promise<void> {
+    const waiting = new AbortController();
+    const end = () => waiting.abort();
+    const late = setTimeout(end, withinMs);
+    signal.addEventListener('abort', end);
+    while (this.#newest < n && !this.#ended && !signal.aborted && !waiting.signal.aborted)
+      await this.waitForItem(this.end, waiting.signal);
+    clearTimeout(late);
+    signal.removeEventListener('abort', end);
+  }
+
   /**
    * Applies the limits: drops the answer so far if it exceeds half of the bytes, and the oldest items if they exceed the
    * rest. Call it when the limit has changed.

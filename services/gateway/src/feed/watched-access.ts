@@ -4,10 +4,11 @@ import { isAllowed } from '../auth/mod.ts';
 import { type GatewayContext, Problem, principalOf } from '../context/mod.ts';
 
 /**
- * The reason why a watcher has lost its access; null if it has access, or the token cannot be checked at the moment.
+ * The reason why a watcher has lost its access; null if it has access, or the token cannot be checked at the moment and
+ * has not expired. Never rejects.
  */
 export async function findAccessProblem(context: GatewayContext, request: FastifyRequest): Promise<Problem | null> {
-  const { tenant } = principalOf(request);
+  const { tenant, expiresAt } = principalOf(request);
   try {
     const principal = request.bearer === null ? null : await context.authenticator.authenticate(request.bearer);
     if (principal?.tenant === tenant && isAllowed(principal, 'read')) {
@@ -17,7 +18,7 @@ export async function findAccessProblem(context: GatewayContext, request: Fastif
     }
   } catch (error) {
     context.log.warn({ error }, 'the token of a watcher could not be checked');
-    return null;
+    if (expiresAt === null || expiresAt > context.now()) return null;
   }
   return new Problem('unauthorized', 'the token has expired or was removed');
 }

@@ -33,7 +33,7 @@ const Headers = z.looseObject({
   'last-event-id': z
     .string()
     .optional()
-    .meta({ description: 'Number of the last received record. The stream continues after it.' }),
+    .meta({ description: 'Number of the last received record. The stream continues after it. The record must exist.' }),
   accept: z
     .string()
     .optional()
@@ -51,7 +51,8 @@ export function eventRoutes(app: App, context: GatewayContext): void {
         summary: 'Returns records of a session: a page, or a live stream.',
         description:
           'Server-sent events: `record` with the number of the record as its id, `delta` without an id, and at the end `problem` with a ' +
-          'problem document. A client that reconnects with `last-event-id` receives every record exactly once.',
+          'problem document. A client that reconnects with `last-event-id` receives every record exactly once. If the journal was ' +
+          'restored without the record of that number, the stream ends with `record_not_there`.',
         tags: ['events'],
         params: OfSession,
         querystring: Query,
@@ -93,7 +94,8 @@ export function eventRoutes(app: App, context: GatewayContext): void {
       if (limit !== undefined) throw invalidFieldProblem('limit', 'requires a page: accept application/json');
       await context.known.expect(session);
       await serveEvents(context, session, request, reply, {
-        from: firstAfterLastEvent(request) ?? from,
+        from,
+        seen: lastSeen(request),
         deltas: deltas !== 'false',
       });
       return reply;
@@ -105,12 +107,15 @@ function invalidFieldProblem(field: string, words: string): Problem {
   return new Problem('invalid_field', `${field}: ${words}`, { field });
 }
 
-/** The first record after a reconnection. A browser sends the id of the last event; its URL is still the first one. */
-function firstAfterLastEvent({ headers }: FastifyRequest): number | null {
+/**
+ * The last record before a reconnection; null if there is none. A browser sends the id of the last event; its URL is
+ * still the first one.
+ */
+function lastSeen({ headers }: FastifyRequest): number | null {
   const seen = headers['last-event-id'];
   // Browsers send an empty value if the last event had no id.
   if (seen === undefined || seen === '') return null;
-  if (typeof seen === 'string' && /^(0|[1-9]\d{0,14})$/.test(seen)) return Number(seen) + 1;
+  if (typeof seen === 'string' && /^(0|[1-9]\d{0,14})$/.test(seen)) return Number(seen);
   throw invalidFieldProblem('last-event-id', 'must be the number of a record');
 }
 

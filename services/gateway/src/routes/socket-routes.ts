@@ -23,6 +23,8 @@ export async function prepareSockets(app: App, rejectUpgrade: (socket: Duplex) =
   await app.register(websocket, {
     options: {
       maxPayload: GATEWAY_BOUNDS.bodyMaxBytes,
+      maxFragments: GATEWAY_BOUNDS.socketFragmentsMax,
+      maxBufferedChunks: GATEWAY_BOUNDS.socketChunksMax,
       perMessageDeflate: false,
       // The offered subprotocol with the token is not selected.
       handleProtocols: (offered: ReadonlySet<string>) => (offered.has(SOCKET_PROTOCOL) ? SOCKET_PROTOCOL : false),

@@ -1,7 +1,16 @@
 import type { FastifyRequest } from 'fastify';
 import { WebSocket } from 'ws';
-import { type GatewayContext, onStopping, Problem, problemFrom, requestClosedProblem } from '../context/mod.ts';
+import {
+  busyProblem,
+  type GatewayContext,
+  onStopping,
+  Problem,
+  principalOf,
+  problemFrom,
+  requestClosedProblem,
+} from '../context/mod.ts';
 import { findAccessProblem } from '../feed/mod.ts';
+import { countIncompleteMessage } from './incomplete-message.ts';
 
 /** The label of a connection in the metrics. */
 export type SocketKind = 'websocket' | 'inspector';
@@ -14,15 +23,18 @@ const CLOSE_WITHIN_MS = 2_000;
 /** A WebSocket until its token expires, the gateway stops, or the client leaves or stops reading. */
 export class MonitoredSocket {
   readonly #context: GatewayContext;
+  readonly #request: FastifyRequest;
   readonly #socket: WebSocket;
   readonly #kind: SocketKind;
   readonly #leaving = new AbortController();
   readonly #recheck: NodeJS.Timeout;
   readonly #removeStopListener: () => void;
   #answered = true;
+  #access: Promise<Problem | null> = Promise.resolve(null);
 
   constructor(context: GatewayContext, request: FastifyRequest, socket: WebSocket, kind: SocketKind) {
     this.#context = context;
+    this.#request = request;
     this.#socket = socket;
     this.#kind = kind;
     const leave = () => this.#leaving.abort(requestClosedProblem());
@@ -35,9 +47,14 @@ export class MonitoredSocket {
     socket.on('pong', () => {
       this.#answered = true;
     });
+    countIncompleteMessage(context.socketMessages, principalOf(request), socket, request.raw.socket, () => {
+      context.metrics.cutOff.inc({ kind });
+      this.end(busyProblem('too many messages over WebSockets are incomplete'), true);
+      // At once: until the connection is closed, the message stays in memory.
+      socket.terminate();
+    });
     this.#recheck = setInterval(async () => {
-      const problem = await findAccessProblem(context, request);
-      if (problem) return this.#leaving.abort(problem);
+      if (await this.checkAccess()) return;
       if (!this.#answered) return socket.terminate();
       this.#answered = false;
       socket.ping();
@@ -47,6 +64,21 @@ export class MonitoredSocket {
   /** Aborts, with a Problem as the reason, when the client disconnects, loses its access, or the gateway stops. */
   get signal(): AbortSignal {
     return this.#leaving.signal;
+  }
+
+  /**
+   * Checks the token again. Checks end in the order of their calls. Without access, the signal then aborts. Never
+   * rejects.
+   * @returns the reason why the client has no access; null if it has.
+   */
+  checkAccess(): Promise<Problem | null> {
+    this.#access = this.#access.then(async () => {
+      const problem = await findAccessProblem(this.#context, this.#request);
+      // The command for which the token was checked gets its response first.
+      if (problem) setImmediate(() => this.#leaving.abort(problem));
+      return problem;
+    });
+    return this.#access;
   }
 
   /**

@@ -28,7 +28,7 @@ export async function serveSocket(
   { from, deltas }: SocketQuery,
 ): Promise<void> {
   const connection = new MonitoredSocket(context, request, socket, 'websocket');
-  const commands = new SocketCommands(context, session, request, socket, connection.signal);
+  const commands = new SocketCommands(context, session, request, socket, connection);
   socket.on('message', (data, isBinary) => commands.handle(data, isBinary));
   let seat: ReturnType<GatewayContext['feeds']['join']> | undefined;
   try {

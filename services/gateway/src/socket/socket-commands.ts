@@ -24,6 +24,7 @@ import {
   takeRequest,
 } from '../context/mod.ts';
 import { Waiting } from '../http/mod.ts';
+import type { MonitoredSocket } from './monitored-socket.ts';
 import { tracedCommand } from './trace-command.ts';
 
 /** A start creates a session, but this WebSocket belongs to an existing one. */
@@ -51,7 +52,7 @@ export class SocketCommands {
   readonly #session: BusSession;
   readonly #request: FastifyRequest;
   readonly #socket: WebSocket;
-  readonly #leaving: AbortSignal;
+  readonly #connection: Pick<MonitoredSocket, 'signal' | 'checkAccess'>;
   #inFlight = 0;
 
   constructor(
@@ -59,13 +60,13 @@ export class SocketCommands {
     session: BusSession,
     request: FastifyRequest,
     socket: WebSocket,
-    leaving: AbortSignal,
+    connection: Pick<MonitoredSocket, 'signal' | 'checkAccess'>,
   ) {
     this.#context = context;
     this.#session = session;
     this.#request = request;
     this.#socket = socket;
-    this.#leaving = leaving;
+    this.#connection = connection;
   }
 
   /**
@@ -73,7 +74,7 @@ export class SocketCommands {
    * token may be invalid, and it would get no response.
    */
   handle(data: RawData, isBinary: boolean): void {
-    if (this.#leaving.aborted) return;
+    if (this.#connection.signal.aborted) return;
     let ref: z.infer<typeof Ref> | undefined;
     this.#inFlight++;
     void (async () => {
@@ -90,6 +91,10 @@ export class SocketCommands {
             `${GATEWAY_BOUNDS.socketCommandsMax} commands of this socket are already queued`,
           );
         if (waitSeconds > 0) throw rateLimitedProblem(waitSeconds);
+        // As for each HTTP request. Checks end in the order of the commands, so the commands keep their order.
+        const denied = await this.#connection.checkAccess();
+        if (denied) throw denied;
+        this.#connection.signal.throwIfAborted();
         this.#answer({ type: 'sent', ...(ref === undefined ? {} : { ref }), ...(await this.#send(value)) });
       } catch (error) {
         const problem = problemFrom(error);
@@ -123,7 +128,7 @@ export class SocketCommands {
     const target = { sessionId: this.#session.id, verb };
     const sent = await tracedCommand(this.#context, target, parent, (traceparent) => {
       const waiting = { wait, timeout_ms };
-      const options = sendOptions(verb, { principal, id, waiting, signal: this.#leaving, traceparent });
+      const options = sendOptions(verb, { principal, id, waiting, signal: this.#connection.signal, traceparent });
       return sendCounted(this.#context, verb, () => this.#session.wire.send(verb, onNats, options));
     });
     if (sent.duplicate && id !== undefined)
