@@ -2,7 +2,7 @@
 import { createNatsHostChannel } from '@coxswain/adapter-nats';
 import { STREAMS } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { busOfFile } from './contract-bus.ts';
+import { busOfFile, withFault } from './contract-bus.ts';
 import { eventually } from './eventually.ts';
 
 const log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -25,4 +25,31 @@ test('a host that comes after a restart of the server hears of one that was ther
   expect(heard).toContain('before');
   before.close();
   after.close();
+});
+
+test('one chain of attempts makes the bucket again, also after several reconnects', async () => {
+  let isBroken = false;
+  let reconnect = () => {};
+  const nc = withFault(bus.nc, (method, [subject]) => {
+    if (method === 'status')
+      return async function* () {
+        for (;;) {
+          await new Promise<void>((resolve) => (reconnect = resolve));
+          for (let times = 0; times < 3; times++) yield { type: 'reconnect' };
+        }
+      };
+    if (!isBroken || method !== 'publish' || !String(subject).startsWith('$JS.API.STREAM.')) return undefined;
+    return () => {
+      throw new Error('broken');
+    };
+  });
+  const tries: unknown[] = [];
+  const note = (fields: object) => void tries.push((fields as { tries?: number }).tries);
+  const channel = createNatsHostChannel(nc, { ...log, debug: note });
+  await channel.open('reconnected', unheard);
+  isBroken = true;
+  reconnect();
+  await eventually('the third attempt has failed', () => tries.includes(3));
+  channel.close();
+  expect(tries).toEqual([1, 1, 1, 2, 3]);
 });

@@ -24,13 +24,15 @@ import {
   timersTimeMs,
 } from '@coxswain/adapter-nats';
 import { storeMessage, streamInfo } from '@coxswain/bus';
-import type { CommandSender, Log } from '@coxswain/ports';
+import type { CommandNotification, CommandSender, Log } from '@coxswain/ports';
 import {
   AnswerSoFar,
   BLOBS_STREAM,
   BOUNDS,
   COMPRESSED_BLOCKS,
   JOURNAL_STREAMS,
+  PARTITIONS,
+  partitionOf,
   REWRITE_REPLICAS,
   Receipt,
   STREAMS,
@@ -400,6 +402,68 @@ describe('NATS', { timeout: 60_000 }, () => {
       await sender.send(ref, 'steer', bytes('2'));
       await eventually('the second has arrived', () => first.length + standby.length === 2);
       expect(holder).toHaveLength(2);
+    });
+
+    test('starts new partitions while a consumer does not answer that a partition is released', async () => {
+      const [ref, other] = [freshSession(), freshSession()];
+      const [released, taken] = [ref, other].map(({ sessionId }) => partitionOf(sessionId)) as [number, number];
+      const warnings: string[] = [];
+      let unpins = 0;
+      const deaf = withFault(nc, (method, [subject]) => {
+        if (method !== 'publish' || !String(subject).startsWith('$JS.API.CONSUMER.UNPIN.')) return undefined;
+        return () => void unpins++;
+      });
+      const inbox = await createNatsInbox(deaf, { ...log, warn: (_fields, message) => void warnings.push(message) });
+      onTestFinished(() => inbox.close());
+      const arrived: string[] = [];
+      const handlers = {
+        notify: ({ ref: of, ack }: CommandNotification) => {
+          arrived.push(of.sessionId);
+          ack();
+        },
+        unroutable: () => undefined,
+      };
+      await inbox.open(handlers, [released]);
+      await sender.send(ref, 'steer', bytes('1'));
+      await eventually('it holds the first partition', () => arrived.includes(ref.sessionId));
+      await inbox.open(handlers, released === taken ? [(taken + 1) % PARTITIONS] : [taken]);
+      expect(unpins).toBe(1);
+      // The request has not ended yet.
+      expect(warnings).toEqual([]);
+    });
+
+    test('rejects no delivery that it has lost with its pin', async () => {
+      const ref = freshSession();
+      const partitions = [partitionOf(ref.sessionId)];
+      let isCut = false;
+      let pulls: string[] = [];
+      const rejected: unknown[] = [];
+      const faulty = withFault(nc, (method, [subject, payload]) => {
+        if (method !== 'publish') return undefined;
+        if (payload === '-NAK') rejected.push(subject);
+        if (!String(subject).startsWith('$JS.API.CONSUMER.MSG.NEXT.')) return undefined;
+        pulls.push(String(payload));
+        return isCut ? () => undefined : undefined;
+      });
+      const [first, second] = [await createNatsInbox(faulty, log), await createNatsInbox(otherNc, log)];
+      const got = { first: 0, second: 0 };
+      await first.open({ notify: () => void got.first++, unroutable: () => undefined }, partitions);
+      await sender.send(ref, 'steer', bytes('1'));
+      await eventually('the first host has it', () => got.first > 0);
+      isCut = true;
+      const take = ({ ack }: CommandNotification) => {
+        got.second++;
+        ack();
+      };
+      await second.open({ notify: take, unroutable: () => undefined }, partitions);
+      onTestFinished(() => second.close());
+      await eventually('the second host has taken it', () => got.second > 0);
+      [isCut, pulls] = [false, []];
+      await sender.send(ref, 'steer', bytes('2'));
+      const hasLostPin = () => pulls.some((pull) => !pull.includes('"id"'));
+      await eventually('the first host pulls without its pin', hasLostPin);
+      await first.close();
+      expect(rejected).toEqual([]);
     });
 
     test('has its consumers again when somebody has deleted them', async () => {

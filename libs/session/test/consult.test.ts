@@ -280,6 +280,59 @@ test('a payload over its bound is not sent: the registration fails, by its own p
   expect(bed.toolSource.runs).toEqual([]);
 });
 
+describe('a return whose parts cannot become blobs', () => {
+  const numbers = (bytes: number): Json => Array.from({ length: bytes / 2 }, () => 1);
+  const rewrites = (bytes: number) => returns({ args: { list: numbers(bytes) } });
+
+  test.each([
+    ['is recorded without the raw return', 80_000, { verdict: { kind: 'rewrite_args' } }, 1],
+    [
+      'is a failure if its verdict does not fit into the record',
+      200_000,
+      { failure: { code: 'return_unreadable' } },
+      0,
+    ],
+  ])('%s, and the run continues', async (_what, bytes, expected, runs) => {
+    const bed = testBed();
+    bed.hooks.registrations = [pre('large')];
+    bed.hooks.handlers = { large: rewrites(bytes) };
+    bed.models.answers = [ask(call('c1', 'read')), say('done')];
+    await bed.host();
+    await bed.start();
+    const [answer] = await answers(bed);
+    expect(answer).toMatchObject(expected);
+    expect(answer).not.toHaveProperty('raw');
+    expect(bed.toolSource.runs).toHaveLength(runs);
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  });
+
+  test('counts for all hooks of the consult together', async () => {
+    const bed = testBed();
+    const ids = ['a', 'b', 'c', 'd'];
+    bed.hooks.registrations = ids.map((id) => pre(id, { on_error: 'fail_open' }));
+    bed.hooks.handlers = Object.fromEntries(ids.map((id) => [id, rewrites(60_000)]));
+    bed.models.answers = [ask(call('c1', 'read')), say('done')];
+    await bed.host();
+    await bed.start();
+    expect((await answers(bed)).map(({ verdict, failure }) => verdict?.kind ?? failure?.code)).toEqual([
+      'rewrite_args',
+      ...Array(3).fill('return_unreadable'),
+    ]);
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  });
+
+  test('is not recorded if the hook answered wrongly', async () => {
+    const bed = testBed();
+    bed.hooks.registrations = [pre('wrong')];
+    bed.hooks.handlers = { wrong: returns({ list: numbers(BOUNDS.hookPayloadMaxBytes - 100) }) };
+    bed.models.answers = [ask(call('c1', 'read')), say('done')];
+    await bed.host();
+    await bed.start();
+    expect(await answers(bed)).toMatchObject([{ failure: { code: 'verdict_invalid' } }]);
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  });
+});
+
 describe('a run that is cancelled while a hook is asked', () => {
   test('ends at once; the call is not run', async () => {
     const bed = testBed();

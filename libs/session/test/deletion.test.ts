@@ -667,6 +667,7 @@ describe('the retention job', () => {
     expect(await bed.bus.blobs.get(sha256Hex('unused'))).not.toBe(null);
     await bed.time.advance(14 * 60_000);
     expect(sweeps).toBe(1);
+    await expect(job.ping()).rejects.toThrow('no leader');
     await bed.time.advance(2 * 60_000);
     await expect(job.ping()).resolves.toBeUndefined();
     expect(await bed.bus.blobs.get(sha256Hex('unused'))).toBe(null);

@@ -556,6 +556,56 @@ test('a host without contact that cannot check its lease leaves all sessions', a
   expect(await writersOf(bed, staying)).toEqual([first.id, second.id]);
 });
 
+test('a host whose channel stops to answer while it checks a dead peer loses its lease in time', async () => {
+  let isCut = false;
+  const { bed, join, staying } = await crew((line) => ({
+    ...line,
+    heartbeat: (beat) => (isCut ? undefined : line.heartbeat(beat)),
+    open: (host, handlers) => line.open(host, { ...handlers, heartbeat: (beat) => !isCut && handlers.heartbeat(beat) }),
+    caughtUp: () => (isCut ? new Promise(() => {}) : line.caughtUp()),
+  }));
+  bed.tools = { slow: { run: taking(60_000) } };
+  const second = await join();
+  await bed.time.advance(1_000);
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: staying });
+  second.abandon();
+  await bed.time.advance(HOST_LIVENESS.ttlMs - HOST_LIVENESS.beatMs - 100);
+  isCut = true;
+  // The peer is silent for too long before the lease is overdue.
+  await bed.time.advance(HOST_LIVENESS.leaseMs - HOST_LIVENESS.beatMs);
+  expect(bed.toolSource.runs[0]).toMatchObject({ aborted: false });
+  await bed.time.advance(HOST_LIVENESS.leaseMs + 3 * HOST_LIVENESS.beatMs);
+  expect(bed.toolSource.runs[0]).toMatchObject({ aborted: true });
+});
+
+test('a host that ends while it takes another name sends no further heartbeat', async () => {
+  let opened = () => {};
+  let opens = 0;
+  const sent: string[] = [];
+  const { bed, first, join } = await crew((line) => ({
+    ...line,
+    heartbeat: (beat) => {
+      sent.push(`${beat.host} ${beat.state}`);
+      line.heartbeat(beat);
+    },
+    open: async (host, handlers) => {
+      await line.open(host, handlers);
+      if (++opens > 1) await new Promise<void>((resolve) => (opened = resolve));
+    },
+  }));
+  await join();
+  await bed.time.advance(1_000);
+  bed.time.hold('host1', bed.time.nowMs + 4_000);
+  await bed.time.advance(4_500);
+  expect(opens).toBe(2);
+  first.abandon();
+  const before = sent.length;
+  opened();
+  await bed.time.advance(1_000);
+  expect(sent.slice(before)).toEqual([]);
+});
+
 test('a host that missed its own expiry learns of it later, and returns under another name', async () => {
   let isDeaf = true;
   const { bed, first, join, staying } = await crew((line) => ({

@@ -275,6 +275,30 @@ test('a new owner continues the open spans of the previous owner, and exports no
   }
 });
 
+test('spans are given up if the records that wait for the earlier journal are too large together', () => {
+  const lines: [fields: object, message: string][] = [];
+  const spans: SpanSink = { capturesContent: false, keeps: () => true, masked: (text) => text, take: () => undefined };
+  const meters = { add() {}, observe() {}, census: () => false } satisfies Telemetry['meters'];
+  const journal = {
+    // Never answers.
+    read: async function* (): AsyncGenerator<StoredRecord> {
+      await new Promise(() => {});
+    },
+  };
+  const logs = { ...log, warn: (fields: object, message: string) => void lines.push([fields, message]) };
+  const ports = { telemetry: { meters, spans }, journal, blobs: { get: async () => null }, clock, log: logs };
+  const [first] = GOLDEN[0]?.records ?? [];
+  const observer = new SessionObserver(ports, refOf([first as JournalRecord]), new LoadLimit(clock));
+  const take = (n: number) =>
+    observer.recorded({ ...first, n, prev_hash: 'x'.repeat(512 * 1024) } as JournalRecord, NO_STEP, null);
+  for (let n = 2; n <= 17; n++) take(n);
+  expect(lines).toEqual([]);
+  for (let n = 18; n <= 20; n++) take(n);
+  expect(lines).toEqual([
+    [expect.objectContaining({ error: 'reading its journal takes too long' }), 'the spans of a session are omitted'],
+  ]);
+});
+
 const bytesOf = (record: JournalRecord) => Buffer.from(JSON.stringify(record));
 // Meters are tested elsewhere.
 const NO_STEP = {

@@ -58,6 +58,19 @@ test('RUNNER-8: the calls beyond the bound of a batch get error results, the oth
   expect(refused.map(({ call_id }) => call_id)).toEqual(['c63', 'c64', 'c65', 'c66', 'c67', 'c68']);
 });
 
+test('RUNNER-8: arguments of many small parts, more than a record can hold, get an error result', async () => {
+  const bed = testBed();
+  const list = Array.from({ length: 150_000 }, () => 1);
+  bed.models.answers = [ask(call('c1', 'read', { list: [] }), call('c2', 'read', { list })), say('done')];
+  await bed.host();
+  await bed.start();
+  expect((await bed.eventsOf('call_ended')).map(({ result }) => result.detail?.code)).toEqual([
+    'arguments_too_large',
+    undefined,
+  ]);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
 test('two calls of one id become two', async () => {
   const bed = testBed();
   bed.models.answers = [ask(call('c1', 'read'), call('c1', 'read')), say('done')];

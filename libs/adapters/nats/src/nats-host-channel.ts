@@ -20,6 +20,8 @@ export function createNatsHostChannel(nc: NatsConnection, log: Log): HostChannel
   let subscriptions: readonly Subscription[] = [];
   let endListening: () => void = () => undefined;
   let retryTimer: NodeJS.Timeout | undefined;
+  /** Number of the newest chain of attempts to create the bucket. Only this one is repeated. */
+  let chain = 0;
 
   function listen<T>(subject: string, schema: ValueSchema<T>, handle: (content: T) => void): Subscription {
     return nc.subscribe(subject, {
@@ -40,14 +42,17 @@ export function createNatsHostChannel(nc: NatsConnection, log: Log): HostChannel
     }
   }
 
-  /** Recreates the bucket after a reconnect. It is in memory, so a restart of a single server deletes it. */
-  function createBucket(tries = 1): void {
+  /**
+   * Recreates the bucket after a reconnect. It is in memory, so a restart of a single server deletes it.
+   * @param ofChain the chain of this attempt. The default starts a new one, which ends the one before.
+   */
+  function createBucket(tries = 1, ofChain = ++chain): void {
     clearTimeout(retryTimer);
     // Owned by the host channel: `close` ends the retries, and each attempt settles within the wire's timeouts.
     void ensureBuckets(nc, [STREAMS.hosts]).catch((error: Error) => {
       log.debug({ error: error.message, tries }, 'the bucket of heartbeats could not be created');
-      if (subscriptions.length === 0 || tries === TRIES_MAX) return;
-      retryTimer = setTimeout(() => createBucket(tries + 1), RETRY_PAUSE_MS);
+      if (subscriptions.length === 0 || ofChain !== chain || tries === TRIES_MAX) return;
+      retryTimer = setTimeout(() => createBucket(tries + 1, ofChain), RETRY_PAUSE_MS);
       retryTimer.unref();
     });
   }
@@ -55,6 +60,7 @@ export function createNatsHostChannel(nc: NatsConnection, log: Log): HostChannel
   function close(): void {
     endListening();
     clearTimeout(retryTimer);
+    chain++;
     for (const subscription of subscriptions) subscription.unsubscribe();
     subscriptions = [];
   }

@@ -130,8 +130,9 @@ export async function createNatsInbox(
       // Closed meanwhile: pulls from now on would keep the partitions from other hosts, for as long as this host drains.
       if (closes > closesBefore) return;
       handlers = newHandlers;
-      await release([...pulls.keys()].filter((p) => !wanted.has(p)));
-      if (closes > closesBefore) return;
+      // Not awaited: a consumer without a leader answers no request, and must not delay the other partitions. It does not
+      // reject.
+      void release([...pulls.keys()].filter((p) => !wanted.has(p)));
       for (const p of wanted) if (!pulls.has(p)) start(p);
       if (timer === null) {
         endMisaddressed = answerMisaddressed(nc, () => handlers);
@@ -279,6 +280,8 @@ function startPartitionPull(
     if (status === STATUS.wrongPin && pin !== null) {
       pin = null;
       generation += 1;
+      // The server redelivers them, maybe to another host, whose acknowledgements do not arrive here.
+      unacknowledged.clear();
       pull();
     } else if (status === STATUS.requestEnded) {
       // The next tick pulls again. Without this pause, a stream without a leader would receive a storm of requests.

@@ -207,3 +207,25 @@ test('a name that was removed before the start of the host is known by its insta
   announce('policy');
   expect(known.list()).toHaveLength(1);
 });
+
+test('a service does not count as gone after a pause of the whole machine, but after its own silence', async () => {
+  const { known, lines, announce, hear } = host();
+  const checks = async (times: number) => {
+    for (let i = 0; i < times; i++) {
+      await known.noteCeased(async () => true);
+      vi.advanceTimersByTime(250);
+    }
+  };
+  announce('policy');
+  for (let i = 0; i < 8; i++) {
+    hear('serving');
+    await checks(4);
+  }
+  const gone = 'default policy: a hook service is gone';
+  vi.advanceTimersByTime(10 * SERVED_LIVENESS.ttlMs);
+  await checks(1);
+  expect(lines).not.toContain(gone);
+  expect(known.isServed({ kind: 'hooks', tenant, name: 'policy' })).toBe(true);
+  await checks(SERVED_LIVENESS.ttlMs / 250 + 1);
+  expect(lines).toContain(gone);
+});

@@ -530,7 +530,7 @@ export const ERROR_CATALOGUE = {
     'Nothing to do: the error result asks the model for fewer calls. `limits.parallel_calls` bounds the calls that run concurrently.',
   ),
   arguments_too_large: outcome(
-    'The arguments of all tool calls in one model answer exceed 768 KiB in total.',
+    'The arguments of all tool calls in one model answer exceed 768 KiB in total, or 128 KiB without their long texts.',
     'The calls beyond the limit get error results, and their arguments are not stored.',
     'Nothing to do: the error result asks the model to split the work.',
   ),
@@ -641,9 +641,9 @@ export const ERROR_CATALOGUE = {
     'Correct the hook that the message names. `cox hook list` lists the hooks.',
   ),
   return_unreadable: outcome(
-    'A hook returned a value that JSON cannot represent, or more than 256 KiB.',
+    'A hook returned a value that JSON cannot represent, or more than 256 KiB, or more small values than a record holds.',
     'fail_closed denies the operation, fail_open continues.',
-    'Return a JSON value of at most 256 KiB.',
+    'Return a JSON value of at most 256 KiB; without its long texts, at most about 100 KiB for all hooks of one point.',
   ),
   verdict_invalid: outcome(
     'A hook returned an invalid verdict: an unknown key, or an invalid value of a key.',

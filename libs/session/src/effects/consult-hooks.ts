@@ -39,6 +39,7 @@ import {
 } from '@coxswain/protocol';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import { rewriteResult, textLength } from '@coxswain/turn';
+import { inlineBytes, inlineMaxBytes } from './record-share.ts';
 
 /** One consultation: registrations of one point in the order of calls, and the payload before rewrites. */
 export interface Consult {
@@ -81,14 +82,17 @@ export async function consultHooks(
   let ended = false;
   let rewrittenArgs: JsonObject | undefined;
   let { messages } = consult;
+  let room = inlineMaxBytes(consult.messages ? VIEW_COPIES : ANSWER_COPIES);
   const budget = regexBudget();
   for (const registration of consult.registrations) {
     if (ended || signal.aborted || doesNotApply(registration, [consult.payload, payload], budget)) {
       answers.push({ hook: registration.id, not_run: true });
       continue;
     }
-    const answer = await askOne(hooks, clock, consult, registration, { payload, messages }, signal);
-    if (payload !== consult.payload) answer.payload = payload;
+    const asked = await askOne(hooks, clock, consult, registration, { payload, messages }, signal);
+    if (payload !== consult.payload) asked.payload = payload;
+    const answer = fitting(asked, registration, room);
+    room -= inlineBytes(answer);
     answers.push(answer);
     const { verdict } = answer;
     ended = endsChain(verdict) || refusesByFailure(answer, registration, consult.point);
@@ -239,6 +243,24 @@ function withBound(most: number | undefined, verdict: Verdict, payload: JsonObje
 // The port must not reject. If it does, this counts as the failure of one hook, and its `on_error` decides.
 function broken(error: Error): HookReply {
   return { status: 'failed', code: 'hook_unavailable', message: error.message };
+}
+
+/** Copies of an answer in one record: the input, `hook_returned`, and rewritten arguments in two more events. */
+const ANSWER_COPIES = 4;
+/** Copies of an answer with messages in one record: the input and `hook_returned`. */
+const VIEW_COPIES = 2;
+
+/**
+ * The answer as far as its record has room for it: at most `room` bytes by {@link inlineBytes}. First it loses the
+ * payload and the raw return, which only readers use. If that is not enough, it becomes a failure.
+ */
+function fitting(answer: HookAnswer, registration: HookRegistration, room: number): HookAnswer {
+  if (inlineBytes(answer) <= room) return answer;
+  const { raw: _, payload: __, ...rest } = answer;
+  const bytes = inlineBytes(rest);
+  if (rest.failure || bytes <= room) return rest;
+  const message = `the return takes ${bytes} bytes of its record, without long texts; the limit is ${Math.max(0, room)}`;
+  return failed(registration, { code: 'return_unreadable', message });
 }
 
 function failed(registration: HookRegistration, failure: HookFailure): HookAnswer {

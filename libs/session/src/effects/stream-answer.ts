@@ -19,6 +19,7 @@ import {
 import { checkOutput } from '@coxswain/protocol/check-output';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import { elapsedMs } from '../trace/measure-work.ts';
+import { inlineBytes, inlineMaxBytes } from './record-share.ts';
 
 /** One request to a model. */
 export interface ModelAsk {
@@ -115,6 +116,7 @@ function checkedCalls<P extends { readonly type: string }>(
 ): P[] {
   let calls = 0;
   let argsBytes = 0;
+  let room = inlineMaxBytes(ARGS_COPIES);
   return content.map((part) => {
     if (part.type !== 'call') return part;
     const call = part as unknown as CallPart;
@@ -122,10 +124,24 @@ function checkedCalls<P extends { readonly type: string }>(
     const bytes = Buffer.byteLength(JSON.stringify(call.args) ?? '', 'utf8');
     // The session's state holds the arguments of a batch; a model without limits must not fill it.
     if (argsBytes + bytes > BOUNDS.batchArgsMaxBytes) return { ...part, args: {}, problem: tooLarge(bytes) };
+    // Numbers, keys and short texts cannot become blobs, and the record must hold them several times.
+    const inline = inlineBytes(call.args);
+    if (inline > room) return { ...part, args: {}, problem: tooManyParts(inline) };
     argsBytes += bytes;
+    room -= inline;
     const problem = call.problem ?? problemOf(call, calls, tools);
     return problem ? { ...part, problem } : part;
   });
+}
+
+/** Copies of arguments in one record: the input, `message_complete`, and the start of a call or a question to a hook. */
+const ARGS_COPIES = 3;
+
+function tooManyParts(bytes: number): CallPart['problem'] {
+  return {
+    code: 'arguments_too_large',
+    message: `The arguments have ${bytes} bytes without their long texts. All tool calls of one response may have at most ${inlineMaxBytes(ARGS_COPIES)} such bytes. Split the work.`,
+  };
 }
 
 function tooLarge(bytes: number): CallPart['problem'] {

@@ -68,6 +68,8 @@ export class HostPeers {
   #heardOwnMs: number;
   readonly #lease = new Lease();
   readonly #gone = new Set<string>();
+  /** Whether {@link #mindOthers} waits for the channel. */
+  #isMindingOthers = false;
 
   constructor(
     { hostChannel, clock, log }: { readonly hostChannel: HostChannel; readonly clock: Clock; readonly log: Log },
@@ -136,7 +138,8 @@ export class HostPeers {
     this.#channel.heartbeat(this.#beatOf('left'));
     this.#self = self;
     await this.#open();
-    this.#beat();
+    // Ended meanwhile: a heartbeat would make the other hosts wait for this one.
+    if (!this.#ended.signal.aborted) this.#beat();
   }
 
   /** Announces that this host accepts no more partitions. */
@@ -229,7 +232,8 @@ export class HostPeers {
       }
       // Wakes when the next host becomes overdue, not a heartbeat later.
       await this.#clock.sleep(Math.min(beatAtMs, this.#nextDueMs(nowMs)) - nowMs, this.#ended.signal);
-      if (!this.#ended.signal.aborted) await this.#mindOthers();
+      // Not awaited, because a channel that does not answer must not delay the end of the lease. It does not reject.
+      if (!this.#ended.signal.aborted && !this.#isMindingOthers) void this.#mindOthers();
     }
   }
 
@@ -294,11 +298,14 @@ export class HostPeers {
    */
   async #mindOthers(): Promise<void> {
     if (!this.hasLease || this.#silent().length === 0) return;
+    this.#isMindingOthers = true;
     try {
       await this.#channel.caughtUp();
     } catch (error) {
       this.#log.debug({ error }, 'the host channel is disconnected');
       return;
+    } finally {
+      this.#isMindingOthers = false;
     }
     const silent = this.#silent();
     if (silent.length === 0 || !this.hasLease || this.#ended.signal.aborted) return;

@@ -29,7 +29,10 @@ export interface RetentionOptions {
 export interface RetentionJob {
   /** The times within which the job promises to purge. */
   readonly within: PurgesWithin;
-  /** The result of the last round: rejects with its error. Resolves before the first round has ended. */
+  /**
+   * The result of the last round, and of the last sweep: rejects with the error. Resolves before the first round has
+   * ended.
+   */
   ping(): Promise<void>;
   /** Stops after the purges or the sweep in progress. Does not reject. */
   stop(): Promise<void>;
@@ -63,6 +66,8 @@ export function startRetentionJob(
   let place: Parameters<typeof purge.deletedSince>[0] = null;
   const stopped = new AbortController();
   let last: Error | null = null;
+  /** The failure of the last sweep. It stays until a sweep succeeds, because the passes between sweeps prove nothing. */
+  let lastSweep: Error | null = null;
 
   const found = (ref: SessionRef) => waiting.set(subjects.journal(ref), ref);
 
@@ -130,7 +135,14 @@ export function startRetentionJob(
     if (nowMs < sweepAtMs || stopped.signal.aborted) return;
     // Stays if the sweep fails.
     sweepAtMs = nowMs + Math.min(SWEEP_AGAIN_MS, sweepFilesEveryMs);
-    const { deleted } = await sweepBlobs(purge);
+    let deleted: number;
+    try {
+      ({ deleted } = await sweepBlobs(purge));
+    } catch (error) {
+      lastSweep = error as Error;
+      throw error;
+    }
+    lastSweep = null;
     sweepAtMs = nowMs + sweepFilesEveryMs;
     if (deleted > 0) log.info({ deleted }, 'files without a reference in any record are deleted');
   }
@@ -156,7 +168,8 @@ export function startRetentionJob(
   return {
     within: { recordsMs: RECORDS_WITHIN_MS, filesMs: BOUNDS.unusedBlobKeptMs + sweepFilesEveryMs },
     async ping() {
-      if (last) throw last;
+      const failed = last ?? lastSweep;
+      if (failed) throw failed;
     },
     async stop() {
       stopped.abort();

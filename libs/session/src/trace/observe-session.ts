@@ -31,6 +31,8 @@ interface Waiting {
 
 /** Maximum number of records that wait while the earlier journal is read. With more, the observer gives up the session's spans. */
 const WAITING_MAX = 1_024;
+/** Maximum size of these records together, as JSON in UTF-8 with their large fields. With more, the observer gives up, too. */
+const WAITING_MAX_BYTES = 8 * 1024 * 1024;
 
 /** Observes one session while it runs on this host. */
 export class SessionObserver {
@@ -39,6 +41,7 @@ export class SessionObserver {
   readonly #loads: LoadLimit;
   #spans: SessionSpans | null = null;
   #waiting: Waiting[] | null = null;
+  #waitingBytes = 0;
   #givenUp = false;
 
   /** @param loads limits how many journals the host reads at a time, for spans of sessions that it has loaded. */
@@ -75,7 +78,9 @@ export class SessionObserver {
   #trace(sink: SpanSink, record: JournalRecord, cause: TraceContext | null): void {
     if (this.#waiting) {
       this.#waiting.push({ record, cause });
-      if (this.#waiting.length > WAITING_MAX) this.#giveUp('reading its journal takes too long');
+      this.#waitingBytes += Buffer.byteLength(JSON.stringify(record), 'utf8');
+      if (this.#waiting.length > WAITING_MAX || this.#waitingBytes > WAITING_MAX_BYTES)
+        this.#giveUp('reading its journal takes too long');
       return;
     }
     if (!this.#spans && record.n > 1) {

@@ -50,7 +50,8 @@ export interface KnownServices<A> extends Omit<Instances, 'listenedMs'> {
   /** Counts all instances as heard now, after a time without a connection. */
   hearAll(): void;
   /**
-   * Marks services whose heartbeats have ceased as unserved.
+   * Marks services whose heartbeats have ceased as unserved. If it is called late, the process or its machine stood
+   * still: then all instances count as heard now.
    * @param hearQueued first hears the queued heartbeats; false if silence proves nothing.
    */
   noteCeased(hearQueued: () => Promise<boolean>): Promise<void>;
@@ -108,6 +109,8 @@ interface Tenant<A> {
  */
 const REMEMBERED_MS = 600_000;
 const SEARCHED_EVERY_MS = 1_000;
+/** Silence during a longer pause between two checks proves nothing: the services may have stood still as well. Milliseconds. */
+const LATE_MS = 2_000;
 /** How long a removed name is kept, milliseconds: an earlier announcement or pause may still arrive. */
 export const REMOVED_KEPT_MS = 60_000;
 /** A rollout or a restart is logged at once, a service that changes its state all the time is not. */
@@ -125,6 +128,8 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
   /** Removed names, and when each was removed. */
   const removed = new Map<Entry<A>, number>();
   const listeners = new Set<(tenant: TenantId) => void>();
+  /** When the last check for ceased heartbeats ended. */
+  let checkedMs = performance.now();
   let invalidKey = '';
   const logInvalid = new RateLimit(
     () => log.warn({ key: cutText(invalidKey, 256) }, `the registry contains an invalid key of ${kind}`),
@@ -317,6 +322,10 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
     return version === undefined ? all : all.filter(([, one]) => one.version === version);
   }
   const living = (of: ServedAddress) => instancesOf(of).filter(([, one]) => !isSilent(one));
+  const hearAll = () => {
+    const nowMs = performance.now();
+    for (const { instances } of entries()) for (const instance of instances.values()) instance.heardMs = nowMs;
+  };
   const ceased = () => entries().filter((entry) => entry.isServed && !isServed(entry));
 
   return {
@@ -333,12 +342,14 @@ export function createKnownServices<K extends ServedKind>(kind: K, log: Log): Kn
     },
     take,
     hear,
-    hearAll() {
-      const nowMs = performance.now();
-      for (const { instances } of entries()) for (const instance of instances.values()) instance.heardMs = nowMs;
-    },
+    hearAll,
     async noteCeased(hearQueued) {
-      if (ceased().length > 0 && (await hearQueued())) for (const entry of ceased()) setServed(entry, false);
+      if (performance.now() - checkedMs > LATE_MS) hearAll();
+      try {
+        if (ceased().length > 0 && (await hearQueued())) for (const entry of ceased()) setServed(entry, false);
+      } finally {
+        checkedMs = performance.now();
+      }
     },
     forgetRemoved() {
       const oldestMs = performance.now() - REMOVED_KEPT_MS;

@@ -28,9 +28,11 @@ export function createPersonaSteps(asking: Asking, offered: Pick<OfferedData, 'o
     const offer = isLong ? offered.offer((want) => (want === 'request' ? bytes : null)) : null;
     const to: ServedAddress = { kind: 'personas', tenant: ref.tenant, name: persona, version };
     const key = (inEpoch: number) => `${request.idempotencyKey}-${inEpoch}-${attempt}`;
-    // Stop the step that an earlier owner of the session started: its result is no longer used.
-    if (of.firstRequestEpoch < epoch)
-      void asking.stop({ key: key(epoch - 1), ref, to, epoch }, 'its session has another owner');
+    // Stop the steps that earlier owners of the session started: their results are no longer used. An owner may have
+    // started none, so the newest one is not always the last owner's.
+    const oldest = Math.max(of.firstRequestEpoch, epoch - STOPPED_EPOCHS_MAX);
+    for (let earlier = epoch - 1; earlier >= oldest; earlier--)
+      void asking.stop({ key: key(earlier), ref, to, epoch }, 'its session has another owner');
     let startedBy: string | null = null;
     const parts = new PartReader(onPart);
     // The session's next owner does not resume a running step, so a step is also stopped when its session leaves this
@@ -70,6 +72,9 @@ export function createPersonaSteps(asking: Asking, offered: Pick<OfferedData, 'o
     }
   };
 }
+
+/** Earlier owners whose steps are stopped. */
+const STOPPED_EPOCHS_MAX = 3;
 
 /** A step that no instance accepts within this time waits in its session, which asks again. Milliseconds. */
 const STEP_UNACCEPTED_MAX_MS = SERVED_LIVENESS.ttlMs;
