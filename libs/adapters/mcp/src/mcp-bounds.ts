@@ -28,6 +28,8 @@ export const MCP_BOUNDS = {
   requestsOpenMax: 128,
   /** Minimum interval between two requests for an event stream of one HTTP server, whatever its `retry` says. */
   streamIntervalMs: 100,
+  /** Messages per second on the event streams of one HTTP server, together. Faster streams are read more slowly. */
+  streamMessagesPerSecond: 1_000,
   /** Pages of one list of tools. */
   listPagesMax: 64,
   /** Maximum size of the lists of tools of one session as JSON, with all their pages. Its servers share it equally. */
