@@ -138,6 +138,24 @@ test('an export is asked for again after an attempt without an answer', async ()
   expect(await exported).toEqual(['one']);
 });
 
+test('a run that its caller aborts is aborted, also if it cannot be cancelled', async () => {
+  const caller = new AbortController();
+  const answer = (one: Asked) => {
+    if (one.url.pathname.endsWith('/cancel')) return problem('scope_missing', 403);
+    if (one.method !== 'GET')
+      return stored(one, {
+        receipt: { type: 'receipt', session_id: 's', command_id: one.body.command_id, n: 1, stage: 'accepted' },
+      });
+    if (one.headers.get('accept') !== 'text/event-stream') return json({ records: [], more: false });
+    caller.abort();
+    return new Response('');
+  };
+  const { client, asked } = await clientOf(Array.from({ length: 8 }, () => answer));
+  const ran = client.run('helper', 'hello', { sessionId: 's', signal: caller.signal });
+  await expect(ran).rejects.toMatchObject({ code: 'aborted' });
+  expect(asked.at(-1)?.url.pathname).toBe('/behind/v1/sessions/s/cancel');
+});
+
 test('what is refused is not tried again', async () => {
   const refusals = [
     [problem('session_busy', 409), { name: 'CommandRejectedError', code: 'session_busy' }],
