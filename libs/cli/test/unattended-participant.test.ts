@@ -1,7 +1,7 @@
 /** Approvals without a terminal, with `--on-ask deny`. */
 import type { Session } from '@coxswain/client';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { unattendedParticipant } from '../src/run/unattended-participant.ts';
+import { unattendedParticipant } from '../src/run/mod.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
