@@ -23,8 +23,14 @@ give host.nk host key.nk
 give retention.nk retention key.nk
 for role in hooks tools personas gateway operator; do give "tenants/default/$role.nk" "$role" key.nk; done
 # The operator also has a token of the gateway. `cox admin token` adds others.
-[ -e /keys/all/auth/tokens.json ] \
-  || cox admin token add operator --tokens /keys/all/auth/tokens.json --scope read,run,steer > /keys/all/auth/operator.token
+# If an earlier start ended while it added the token, tokens.json has a token that no file holds.
+if [ ! -s /keys/all/auth/operator.token ]; then
+  if [ -e /keys/all/auth/tokens.json ]; then
+    cox admin token remove operator --tokens /keys/all/auth/tokens.json || true
+  fi
+  cox admin token add operator --tokens /keys/all/auth/tokens.json --scope read,run,steer > /keys/all/auth/.operator.token
+  mv -f /keys/all/auth/.operator.token /keys/all/auth/operator.token
+fi
 give tokens.json gateway-tokens tokens.json
 give operator.token operator gateway.token
 

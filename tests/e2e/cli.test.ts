@@ -367,7 +367,7 @@ describe('afterwards', () => {
     expect(replay).toMatchObject({ code: 0, stdout: expect.stringMatching(/^byte-identical/) });
   });
 
-  test('diff and replay name the file that holds no whole journal', async () => {
+  test('diff, import and replay name the file that holds no whole journal', async () => {
     await bed.run(['run', 'go', '--id', 'torn', ...model('quick')]);
     const { stdout: exported } = await bed.run(['session', 'export', 'torn']);
     const whole = await bed.file('whole.jsonl', exported);
@@ -383,6 +383,10 @@ describe('afterwards', () => {
       const diff = await bed.run(['session', 'diff', whole, file]);
       expect(diff).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(`${file} ${says}`) });
       expect(diff.stderr).toContain('export_line_invalid');
+      const imported = await bed.run(['session', 'import', file, '--as', 'of-torn']);
+      expect({ ...imported, stderr: imported.stderr.split('\n')[0] }).toMatchObject({
+        ...{ code: 1, stdout: '', stderr: `cox: export_line_invalid: ${file} ${says}` },
+      });
     }
     expect(await bed.run(['session', 'replay', empty])).toMatchObject({
       code: 1,

@@ -1,10 +1,11 @@
 /** The script of the demo: the answers of the model to each action of a person. */
 import { createModels } from '@coxswain/adapter-models';
-import { callsOf, type Message, textOf, userText } from '@coxswain/protocol';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Session, UiEvent } from '@coxswain/client';
+import { callsOf, type Message, sessionRef, textOf, userText } from '@coxswain/protocol';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ask } from '../../adapters/models/test/request.ts';
 import { VirtualClock } from '../../adapters/models/test/virtual-clock.ts';
-import { reachable, SLOW_TOOL, STEER, type Story, writeStory } from '../src/demo/mod.ts';
+import { reachable, SelfPlayer, SLOW_TOOL, STEER, type Story, writeStory } from '../src/demo/mod.ts';
 
 let story: Story;
 beforeAll(async () => {
@@ -79,4 +80,23 @@ test.each([
   ['one', { url: 'nats://one', token: '' }],
 ])('the bare client of the demo connects to the first server of %s', (servers, wanted) => {
   expect(reachable({ embedded: null, address: { servers, token: undefined, source: '--nats' } })).toEqual(wanted);
+});
+
+test.each([
+  ['a key', { servers: 'nats://one', credentials: {} as never }],
+  ['a password', { servers: 'nats://user:password@one' }],
+  ['TLS', { servers: 'tls://one' }],
+])('on a bus with %s, the demo steers without the bare client', async (_what, address) => {
+  const bus = reachable({ embedded: null, address: { token: undefined, source: '--nats', ...address } });
+  const steer = vi.fn(async () => ({}));
+  const session = { id: 's', ref: sessionRef('s'), steer } as unknown as Session;
+  const player = new SelfPlayer(
+    session,
+    bus,
+    () => undefined,
+    (command) => command,
+  );
+  player.saw({ type: 'call_started', tool: SLOW_TOOL } as UiEvent);
+  await player.done;
+  expect(steer.mock.calls).toEqual([[STEER, { actor: 'demo' }]]);
 });

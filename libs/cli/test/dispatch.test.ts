@@ -1,4 +1,5 @@
 /** Errors of command lines, as they are printed. */
+import { readFile } from 'node:fs/promises';
 import { CommandRejectedError, CoxswainError } from '@coxswain/client';
 import { ERROR_CATALOGUE } from '@coxswain/protocol';
 import { FORMAT_VERSIONS } from '@coxswain/session';
@@ -39,6 +40,19 @@ test('an error with a catalogued code is printed with its remedy', async () => {
   const remedy = ERROR_CATALOGUE.port_in_use.caller;
   expect(err).toBe(`cox: port_in_use: port 4222 is taken\n  → ${remedy}\n`);
   expect(JSON.parse(out)).toMatchObject({ code: 'port_in_use', remedy });
+});
+
+test('an error of the system is printed with its path, the reason and a remedy', async () => {
+  const missing = await readFile('/no/such/file').catch((error: Error) => error);
+  const { err, out } = await failing(missing as Error);
+  expect(err).toBe(
+    `cox: system_error: /no/such/file: no such file or directory (ENOENT)\n  → ${ERROR_CATALOGUE.system_error.caller}\n`,
+  );
+  expect(JSON.parse(out)).toMatchObject({ code: 'system_error' });
+  const busy = Object.assign(new Error("EBUSY: resource busy or locked, unlink '/x'"), {
+    ...{ code: 'EBUSY', errno: -16, syscall: 'unlink', path: '/x' },
+  });
+  expect((await failing(busy)).err).toContain(`cox: system_error: ${busy.message}\n`);
 });
 
 test('a rejection is printed as JSON with its field and its detail', async () => {

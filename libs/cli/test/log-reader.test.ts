@@ -56,6 +56,18 @@ test('a follower gets every line, also if the file appears later, is rotated, or
   expect(got).toEqual(['a', 'bé', 'c', 'd']);
 });
 
+test('a follower of a log that is emptied in place continues at its beginning', async () => {
+  await writeFile(path, 'a long line\nhalf a lin');
+  const reader = new LogReader(path);
+  expect(await reader.last(10)).toEqual(['a long line']);
+  const stop = new AbortController();
+  const next = reader.follow(stop.signal).next();
+  await writeFile(path, 'b\n');
+  expect((await next).value).toEqual(['b']);
+  stop.abort();
+  await reader.close();
+});
+
 test('a line is printed for people, without control characters', () => {
   const line = JSON.stringify({
     level: 40,

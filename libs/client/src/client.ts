@@ -111,7 +111,7 @@ export class Client<S extends Session = Session> {
    * @returns the result of the run, as {@link Session.result}; a failed run is a result with `error`.
    * @throws CommandRejectedError for a rejected start. InvalidOptionError for an invalid argument, and for a persona
    *   with functions as hooks, which must be served. CoxswainError `aborted` if the signal aborts. An error that
-   *   `onApproval` throws, after the run is cancelled; InvalidOptionError if it returns without a decision.
+   *   `onApproval` throws, after an attempt to cancel the run; InvalidOptionError if it returns without a decision.
    *   CoxswainError `output_invalid` if the Zod schema rejects the output.
    */
   async run<Schema extends OutputSource = never, PersonaValue = unknown>(
@@ -144,7 +144,9 @@ export class Client<S extends Session = Session> {
       // The run has ended, and the schema in this program rejects its output.
       if (error instanceof CoxswainError && error.code === 'output_invalid') throw error;
       // The run must not continue without its caller. A closed client cannot cancel it.
-      if (!(error instanceof ClientClosedError)) await session.cancel('the caller of run() stopped waiting');
+      // If the cancel fails, such as without a bus or because the run has ended, the first error still says more.
+      if (!(error instanceof ClientClosedError))
+        await session.cancel('the caller of run() stopped waiting').catch(() => undefined);
       throw error;
     }
   }

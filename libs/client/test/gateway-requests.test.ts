@@ -114,6 +114,48 @@ test('an export that stops in its middle gives what came, and fails', async () =
   }
 });
 
+test('an export is asked for again after an attempt without an answer', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  let asked = 0;
+  const fetch = (async (_input: string, { signal }: RequestInit) => {
+    asked++;
+    if (asked === 1) return json(HOLDER);
+    if (asked === 3 && signal?.aborted !== true) return new Response('one\n');
+    return new Promise<Response>((_resolve, reject) => {
+      const leave = () => reject(new DOMException('aborted', 'AbortError'));
+      if (signal?.aborted) leave();
+      signal?.addEventListener('abort', leave);
+    });
+  }) as typeof globalThis.fetch;
+  const client = await connect({ gateway: 'https://gw.test', token: 'cox_token', fetch });
+  const exported = (async () => {
+    const lines: string[] = [];
+    for await (const line of client.session('s').export()) lines.push(new TextDecoder().decode(line));
+    return lines;
+  })().catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await exported).toEqual(['one']);
+});
+
+test('a run that its caller aborts is aborted, also if it cannot be cancelled', async () => {
+  const caller = new AbortController();
+  const answer = (one: Asked) => {
+    if (one.url.pathname.endsWith('/cancel')) return problem('scope_missing', 403);
+    if (one.method !== 'GET')
+      return stored(one, {
+        receipt: { type: 'receipt', session_id: 's', command_id: one.body.command_id, n: 1, stage: 'accepted' },
+      });
+    if (one.headers.get('accept') !== 'text/event-stream') return json({ records: [], more: false });
+    caller.abort();
+    return new Response('');
+  };
+  const { client, asked } = await clientOf(Array.from({ length: 8 }, () => answer));
+  const ran = client.run('helper', 'hello', { sessionId: 's', signal: caller.signal });
+  await expect(ran).rejects.toMatchObject({ code: 'aborted' });
+  expect(asked.at(-1)?.url.pathname).toBe('/behind/v1/sessions/s/cancel');
+});
+
 test('what is refused is not tried again', async () => {
   const refusals = [
     [problem('session_busy', 409), { name: 'CommandRejectedError', code: 'session_busy' }],

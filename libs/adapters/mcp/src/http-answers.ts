@@ -46,6 +46,8 @@ export class HttpAnswers {
   /** Requests without a response, and responses that have not been read to their end. */
   #open = 0;
   #nextStreamAtMs = 0;
+  /** The time at which all messages that were read so far have been allowed. */
+  #readAllowedAtMs = 0;
 
   constructor(graceMs: number, fetchWith: Fetch = globalThis.fetch) {
     this.#graceMs = graceMs;
@@ -89,7 +91,7 @@ export class HttpAnswers {
       ended();
       return response;
     }
-    if (!response.ok) return new Response(bounded(beginningOf(body), false, ended), { status, statusText, headers });
+    if (!response.ok) return new Response(bounded(beginningOf(body), null, ended), { status, statusText, headers });
 
     const isStream = isEventStream(headers);
     const onEnd = isStream && watched ? this.#opened(watched) : isStream && resumes ? this.#resumed() : () => {};
@@ -97,7 +99,7 @@ export class HttpAnswers {
       ended();
       onEnd();
     };
-    const read = bounded(body, isStream, whenRead, watched?.left.signal);
+    const read = bounded(body, isStream ? this.#paceMessages : null, whenRead, watched?.left.signal);
     return new Response(read, { status, statusText, headers });
   }
 
@@ -108,6 +110,16 @@ export class HttpAnswers {
     this.#nextStreamAtMs = startMs + MCP_BOUNDS.streamIntervalMs;
     if (startMs > nowMs) await new Promise((resolve) => setTimeout(resolve, startMs - nowMs));
   }
+
+  /** Waits as long as the server has sent more messages than allowed. Each message costs a parse and a check. */
+  readonly #paceMessages: Pace = async (messages) => {
+    const nowMs = performance.now();
+    this.#readAllowedAtMs =
+      Math.max(nowMs, this.#readAllowedAtMs) + (messages * 1_000) / MCP_BOUNDS.streamMessagesPerSecond;
+    // The messages of one second may come at once.
+    const waitMs = this.#readAllowedAtMs - nowMs - 1_000;
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs).unref());
+  };
 
   /** Watches a call by its key. Start before the call is sent. */
   watch(key: string): AnswerWatch {
@@ -196,35 +208,42 @@ function beginningOf(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Arra
   return body.pipeThrough(cut);
 }
 
+/** Waits before more is read of an event stream. @param messages were read just now. */
+type Pace = (messages: number) => Promise<void>;
+
 /**
- * Passes the bytes on, and fails if one message exceeds the limit. Blank lines separate the messages of an event
- * stream. Any other body is one message.
+ * Passes the bytes on, and fails if one message exceeds the limit.
+ * @param pace Called for the messages of an event stream. Null for any other body, which is one message.
  */
 function bounded(
   body: ReadableStream<Uint8Array>,
-  isStream: boolean,
+  pace: Pace | null,
   onEnd: () => void,
   left?: AbortSignal,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
+  const events = new EventLines();
   let ended = false;
   const end = () => {
     if (!ended) onEnd();
     ended = true;
   };
   let messageBytes = 0;
+  let messages = 0;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
+        if (pace !== null && messages > 0) await pace(messages);
+        messages = 0;
         const { done, value } = await reader.read();
         if (done) {
           end();
           controller.close();
           return;
         }
-        const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-        const blankLine = isStream ? Math.max(bytes.lastIndexOf('\n\n'), bytes.lastIndexOf('\r\n\r\n')) : -1;
-        messageBytes = blankLine < 0 ? messageBytes + bytes.length : bytes.length - blankLine;
+        const found = pace === null ? NO_MESSAGE : events.add(value);
+        messages = found.messages;
+        messageBytes = messages === 0 ? messageBytes + value.length : value.length - found.endsAt;
         if (messageBytes > MCP_BOUNDS.messageMaxBytes) {
           await reader.cancel();
           throw new RangeError(`the server sent a message of more than ${MCP_BOUNDS.messageMaxBytes} bytes`);
@@ -241,4 +260,38 @@ function bounded(
       await reader.cancel(reason);
     },
   });
+}
+
+/** The messages that end in a chunk, and the position after the last of them. */
+interface FoundMessages {
+  readonly messages: number;
+  readonly endsAt: number;
+}
+
+const NO_MESSAGE: FoundMessages = { messages: 0, endsAt: 0 };
+const LF = 0x0a;
+const CR = 0x0d;
+
+/** Finds the messages of an event stream. A blank line ends a message; a line ends with LF, CR or CRLF. */
+class EventLines {
+  #isBlank = true;
+  #isAfterCr = false;
+
+  add(bytes: Uint8Array): FoundMessages {
+    let messages = 0;
+    let endsAt = 0;
+    for (let at = 0; at < bytes.length; at += 1) {
+      const byte = bytes[at];
+      const isSecondOfPair = byte === LF && this.#isAfterCr;
+      this.#isAfterCr = byte === CR;
+      if (isSecondOfPair) continue;
+      const isLineEnd = byte === LF || byte === CR;
+      if (isLineEnd && this.#isBlank) {
+        messages += 1;
+        endsAt = at + 1;
+      }
+      this.#isBlank = isLineEnd;
+    }
+    return { messages, endsAt };
+  }
 }

@@ -46,6 +46,9 @@ export class StdioServer implements Transport {
   #ended: Promise<void> = Promise.resolve();
   #delivery: Promise<void> = Promise.resolve();
   #end: string | null = null;
+  /** Answers to requests of the server that it has not read yet. */
+  #unreadAnswers = 0;
+  #unreadAnswerBytes = 0;
 
   constructor(command: StdioCommand) {
     this.#command = command;
@@ -83,13 +86,33 @@ export class StdioServer implements Transport {
 
   /**
    * Writes one message. Rejects if the process does not accept it. In this case it waits a short time for the end of
-   * the process, whose status is then in {@link end}.
+   * the process, whose status is then in {@link end}. Also rejects an answer if the server does not read its answers.
    */
   async send(message: JSONRPCMessage): Promise<void> {
+    const text = serializeMessage(message);
+    if ('method' in message) return this.#write(text);
+    // A server that sends pings and never reads its input must not fill the memory of the host.
+    const bytes = Buffer.byteLength(text);
+    if (
+      this.#unreadAnswers >= MCP_BOUNDS.unreadAnswersMax ||
+      this.#unreadAnswerBytes + bytes > MCP_BOUNDS.unreadAnswersMaxBytes
+    )
+      throw new Error('the server does not read its answers');
+    this.#unreadAnswers += 1;
+    this.#unreadAnswerBytes += bytes;
+    try {
+      await this.#write(text);
+    } finally {
+      this.#unreadAnswers -= 1;
+      this.#unreadAnswerBytes -= bytes;
+    }
+  }
+
+  async #write(text: string): Promise<void> {
     const input = this.#child?.stdin;
     if (!input?.writable) throw new Error('the server has closed its input');
     const problem = await new Promise<Error | null | undefined>((resolve) => {
-      input.write(serializeMessage(message), resolve);
+      input.write(text, resolve);
     });
     if (!problem) return;
     // A process that has closed its input is about to end, and its exit status says more than this error.

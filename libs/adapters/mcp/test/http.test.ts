@@ -437,6 +437,61 @@ test('a stream that ends at once is opened again after an interval, whatever the
   expect(opened).toBe(3);
 });
 
+test.each([
+  ['LF', 'data: {}\n\n'],
+  ['CRLF', 'data: {}\r\n\r\n'],
+  ['CR', 'data: {}\r\r'],
+])(
+  'a stream with more messages than allowed is read more slowly and completely (lines end with %s)',
+  async (_, event) => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const perSecond = MCP_BOUNDS.streamMessagesPerSecond;
+    const text = event.repeat(perSecond * 4);
+    // Chunks of one byte less than a message: most blank lines are in two chunks.
+    const chunks = text.match(new RegExp(`[^]{1,${(event.length - 1) * perSecond}}`, 'g')) as string[];
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        const chunk = chunks.shift();
+        if (chunk === undefined) controller.close();
+        else controller.enqueue(Buffer.from(chunk));
+      },
+    });
+    const answers = new HttpAnswers(1_000, async () => {
+      return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+    });
+    const { body: paced } = await answers.fetch('http://127.0.0.1:1/', { method: 'GET' });
+    let read = '';
+    const whole = (async () => {
+      for await (const bytes of paced as ReadableStream<Uint8Array>) read += Buffer.from(bytes).toString();
+    })();
+    const seconds: number[] = [];
+    while (read.length < text.length && seconds.length < 10) {
+      await vi.advanceTimersByTimeAsync(seconds.length === 0 ? 0 : 1_000);
+      seconds.push(Math.floor(read.length / event.length / perSecond));
+    }
+    await whole;
+    expect(read).toBe(text);
+    expect(seconds).toEqual([1, 2, 3, 4]);
+  },
+);
+
+test('a long stream whose blank lines come in two chunks is not one message', async () => {
+  const comment = Buffer.from(`:${'x'.repeat(1024 * 1024)}\n`);
+  let left = 24;
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (left-- === 0) return controller.close();
+      controller.enqueue(left % 2 === 0 ? Buffer.from('\n') : comment);
+    },
+  });
+  const answers = new HttpAnswers(1_000, async () => {
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+  });
+  const stream = await answers.fetch('http://127.0.0.1:1/', { method: 'GET' });
+  expect((await stream.text()).length).toBe(12 * (comment.length + 1));
+});
+
 test('the servers of a session share the bytes of their lists', async () => {
   const url = await byHand({
     list({ reply }) {

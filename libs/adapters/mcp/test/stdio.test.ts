@@ -1,9 +1,10 @@
 /** Servers on stdio: the official peers, and one that misbehaves. */
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { MCP_BOUNDS } from '../src/mcp-bounds.ts';
 import type { McpNotice, McpToolsChange } from '../src/mod.ts';
+import { StdioServer } from '../src/stdio-server.ts';
 import {
   codeOf,
   eventually,
@@ -554,6 +555,28 @@ describe('closing', () => {
     expect(await toolset.probe('k', 't', 1)).toEqual({ state: 'unknown' });
     expect(await toolset.close()).toEqual([]);
   });
+});
+
+test('a server that does not read the answers to its requests gets a limited number of them', async () => {
+  const server = new StdioServer({
+    command: process.execPath,
+    args: ['-e', 'process.stdin.resume()'],
+    cwd: process.cwd(),
+    env: {},
+    redact: (text) => text,
+  });
+  await server.start();
+  onTestFinished(() => server.close());
+  const answer = (id: number | string) => server.send({ jsonrpc: '2.0', id, result: {} });
+  const large = 'x'.repeat(MCP_BOUNDS.unreadAnswersMaxBytes);
+  await expect(answer(large)).rejects.toThrow('the server does not read its answers');
+  // Nothing is written before this function waits.
+  const unread = Array.from({ length: MCP_BOUNDS.unreadAnswersMax }, (_, id) => answer(id));
+  const refused = answer(-1);
+  const call = server.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: {} });
+  await expect(refused).rejects.toThrow('the server does not read its answers');
+  await Promise.all([...unread, call]);
+  await answer(-1);
 });
 
 test('when the host is killed, its servers end', async () => {

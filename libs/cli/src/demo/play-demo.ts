@@ -222,11 +222,15 @@ async function serveConsole(
   return null;
 }
 
-/** The address and the token for the bare client, which connects to one server. A bus may have several. */
-export function reachable({ embedded, address }: Pick<OpenBus, 'embedded' | 'address'>): PlayerBus {
+/**
+ * The address and the token for the bare client, which connects to one server. A bus may have several. Null if the bus
+ * needs more than the bare client has: a key, a password, TLS or a WebSocket.
+ */
+export function reachable({ embedded, address }: Pick<OpenBus, 'embedded' | 'address'>): PlayerBus | null {
   if (embedded) return { url: embedded.server.url, token: embedded.server.token };
-  const { servers, token } = parseConnectionUrl(address?.servers ?? '');
-  return { url: servers[0] ?? '', token: address?.token ?? token ?? '' };
+  const { servers, token, user } = parseConnectionUrl(address?.servers ?? '');
+  if (address?.credentials !== undefined || user !== undefined || !servers[0]?.startsWith('nats://')) return null;
+  return { url: servers[0], token: address?.token ?? token ?? '' };
 }
 
 async function replayed(session: BusSession, bus: OpenBus): Promise<string> {

@@ -12,16 +12,24 @@ export interface PlayerBus {
   readonly token: string;
 }
 
-/** Steers with a bare NATS client, cancels the slow call and approves the edit. Await `done` at the end. */
+/** Steers, with a bare NATS client if the bus allows one, cancels the slow call and approves the edit. Await `done` at the end. */
 export class SelfPlayer implements Participant {
   readonly #session: Session;
-  readonly #bus: PlayerBus;
+  readonly #bus: PlayerBus | null;
   readonly #say: (text: string) => void;
   readonly #pasted: (command: string) => string;
   #acts: Promise<void> = Promise.resolve();
 
-  /** @param pasted builds a `cox` command line that finds this bus from another shell. */
-  constructor(session: Session, bus: PlayerBus, say: (text: string) => void, pasted: (command: string) => string) {
+  /**
+   * @param bus null if a bare client cannot connect to it.
+   * @param pasted builds a `cox` command line that finds this bus from another shell.
+   */
+  constructor(
+    session: Session,
+    bus: PlayerBus | null,
+    say: (text: string) => void,
+    pasted: (command: string) => string,
+  ) {
     this.#session = session;
     this.#bus = bus;
     this.#say = say;
@@ -55,6 +63,11 @@ export class SelfPlayer implements Participant {
   }
 
   async #steer(): Promise<void> {
+    if (this.#bus === null) {
+      this.#say(`— the demo steers: ${this.#pasted(`steer ${this.#session.id} "${STEER}"`)}`);
+      await this.#session.steer(STEER, { actor: 'demo' });
+      return;
+    }
     const subject = subjects.command(this.#session.ref, 'steer');
     this.#say(`— a bare NATS client steers: nats pub ${subject} "${STEER}"`);
     await publishBare(this.#bus.url, this.#bus.token, subject, STEER);

@@ -15,22 +15,26 @@ import {
   ensureStreams,
 } from '@coxswain/adapter-nats';
 import type { Purge } from '@coxswain/ports';
+import { ExportLineInvalidError } from '@coxswain/protocol';
 import type { Imported, ImportRequest } from '@coxswain/session';
 import { withPermissionErrors } from '../connection/mod.ts';
 import { CliError, EXIT, usageError } from '../line/mod.ts';
 import { stopSignal } from '../service/mod.ts';
 import { standardInput } from '../terminal/mod.ts';
+import { exportedRecords } from './exported-records.ts';
 
 /**
  * Writes a journal to a bus. On a bus with keys for each role, this needs the admin's key: clients may not write
  * journals.
  * @param to the address of the bus.
+ * @param request `name`: the file's name in messages.
  * @param warn prints a notice if the tenant may be a typo.
- * @throws CliError `not_permitted`; CliError with the code of an invalid line; the errors of the bus.
+ * @throws CliError `not_permitted`; CliError with the code of an invalid line; ExportLineInvalidError for a file that is
+ *   not an export, or is cut off; the errors of the bus.
  */
 export async function importTo(
   to: ConnectNatsOptions,
-  request: ImportRequest,
+  request: ImportRequest & { readonly name: string },
   warn: (text: string) => void,
 ): Promise<Imported> {
   const nc = await connectNats(to);
@@ -49,9 +53,23 @@ export async function importTo(
     });
   } catch (error) {
     const { code, line, message } = error as Error & { code?: never; line?: number };
-    throw code === undefined || line === undefined ? error : new CliError(EXIT.error, code, `${code}: ${message}`);
+    if (code === undefined || line === undefined) throw error;
+    if (code === 'record_unreadable') await explainUnreadable(request);
+    throw new CliError(EXIT.error, code, `${code}: ${message}`);
   } finally {
     await nc.close();
+  }
+}
+
+/** Reads the file again for a reason that names the file. @throws ExportLineInvalidError if the file is no export. */
+async function explainUnreadable({ name, lines }: ImportRequest & { readonly name: string }): Promise<void> {
+  const { ExportedJournal } = await import('@coxswain/session');
+  const journal = new ExportedJournal(lines());
+  try {
+    for await (const _ of exportedRecords({ name, records: journal.records(), blobs: journal, exported: journal }));
+  } catch (error) {
+    // Any other error is the one that the import has already reported.
+    if (error instanceof ExportLineInvalidError) throw error;
   }
 }
 

@@ -101,7 +101,7 @@ async function showOnBus(
 function showJournal(
   { command, env }: Invocation,
   path: string,
-  { from, port }: ShownMachine,
+  { asked, from, port }: ShownMachine,
   stopped: AbortSignal,
 ): Promise<ExitCode> {
   return withScratch(async (stateDir) => {
@@ -111,7 +111,7 @@ function showJournal(
     try {
       const nats = { servers: server.url, token: server.token };
       const { linesOf } = await import('@coxswain/session');
-      const request = { lines: () => linesOf(createReadStream(path)), tenant: DEFAULT_TENANT };
+      const request = { name: asked, lines: () => linesOf(createReadStream(path)), tenant: DEFAULT_TENANT };
       const { ref, records } = await importTo(nats, request, () => undefined);
       requireRecord(from, records);
       if (stopped.aborted) return EXIT.detached;

@@ -72,10 +72,23 @@ async function remedyOf(code: string): Promise<string | undefined> {
 async function coded(error: unknown): Promise<unknown> {
   if (error instanceof CliError || !(error instanceof Error)) return error;
   const { code, field } = error as { readonly code?: unknown; readonly field?: unknown };
-  if (typeof code === 'string' && field === undefined) return error;
+  if (typeof code === 'string' && field === undefined) return isSystemError(error) ? systemError(error) : error;
   const { toClientError, errorOnWire } = await import('@coxswain/client');
   if (typeof code === 'string') return errorOnWire(error);
   return toClientError(error) ?? error;
+}
+
+function isSystemError(error: NodeJS.ErrnoException): boolean {
+  return error.syscall !== undefined && error.errno !== undefined;
+}
+
+/** An error of the operating system that no command has explained. */
+async function systemError(error: NodeJS.ErrnoException): Promise<Error> {
+  const { systemTrouble } = await import('@coxswain/ports/discovery');
+  const trouble = systemTrouble(error);
+  // The system's own message already names the path or the address.
+  const message = trouble === error.message ? trouble : `${error.path ?? error.syscall}: ${trouble}`;
+  return Object.assign(new Error(message, { cause: error }), { code: 'system_error' });
 }
 
 /** Removes characters that control a terminal, because a message may quote foreign text. */

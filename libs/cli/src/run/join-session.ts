@@ -56,11 +56,17 @@ export async function joinSession(
     sends.add(task);
     void task.finally(() => sends.delete(task));
   };
-  const participant: Participant = keyboard ?? unattendedParticipant(view, onAsk, own);
+  const over = new AbortController();
+  const failures: Error[] = [];
+  const fail = (error: Error) => {
+    failures.push(error);
+    over.abort();
+  };
+  const participant: Participant = keyboard ?? unattendedParticipant(onAsk, { view, own, fail, over: over.signal });
   const file = await steerFromFile({ flags, env }, bus.stateDir, session, (text) => view.notice(text));
   let end: FollowEnd;
   try {
-    const signal = AbortSignal.any([leaving.signal, bus.gone]);
+    const signal = AbortSignal.any([leaving.signal, bus.gone, over.signal]);
     // Without a host until now, stored commands may decide approvals that the journals show as pending.
     const processed = bus.embedded ? (id: string) => untilProcessed(bus.client.session(id), signal) : undefined;
     await processed?.(session.id);
@@ -75,13 +81,18 @@ export async function joinSession(
       signal,
     });
   } finally {
+    over.abort();
     stop.release();
     await file.close();
     view.close();
     await live?.sent();
     await Promise.all(sends);
   }
-  if (end.kind === 'left' && !leaving.signal.aborted) bus.gone.throwIfAborted();
+  if (end.kind === 'left' && !leaving.signal.aborted) {
+    bus.gone.throwIfAborted();
+    const [failure] = failures;
+    if (failure !== undefined) throw failure;
+  }
   // A person who leaves between two runs gets the exit code of the newest run, which has ended.
   if (isByUser && stay && live?.stopReason) return exitCodeOf(live.stopReason);
   const pasted = (command: string) => pastedCommand(command, bus, env);

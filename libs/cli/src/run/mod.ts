@@ -15,4 +15,5 @@ export { runPrompt } from './run-prompt.ts';
 export { acceptedAtMost, type SentResult, sendToSession } from './send-to-session.ts';
 export { servedPersonaText, showServedPersonas } from './served-personas.ts';
 export { expectRoot, KEY_VARIABLES, keysFound, modelOf, sessionIdOf, startBody } from './start-body.ts';
+export { unattendedParticipant } from './unattended-participant.ts';
 export { untilProcessed } from './until-processed.ts';

@@ -44,6 +44,7 @@ export class LogReader {
         this.#file = await opened(this.#path);
         continue;
       }
+      if (await this.#isCut()) this.#restart();
       await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
     }
   }
@@ -51,9 +52,18 @@ export class LogReader {
   async close(): Promise<void> {
     await this.#file?.close();
     this.#file = null;
+    this.#restart();
+  }
+
+  #restart(): void {
     this.#at = 0;
     this.#part = '';
     this.#decoder = new TextDecoder();
+  }
+
+  /** Whether the file was emptied in place, as `> up.log` does. */
+  async #isCut(): Promise<boolean> {
+    return this.#file !== null && (await this.#file.stat()).size < this.#at;
   }
 
   async #isSetAside(): Promise<boolean> {

@@ -86,14 +86,19 @@ export class HttpTransport implements Transport {
   }
 
   async *exportLines(ref: SessionRef, recordsOnly: boolean): AsyncGenerator<Uint8Array, void, undefined> {
-    const connection = new AbortController();
-    const unlink = linked(connection, undefined, this.requests.closing);
+    const path = `/v1/sessions/${ref.sessionId}/export`;
+    const request = { path, query: recordsOnly ? { records_only: 'true' } : {} };
+    let connection = new AbortController();
+    let unlink = () => {};
+    // A timeout aborts the connection of its attempt.
+    const attempt = () => {
+      unlink();
+      connection = new AbortController();
+      unlink = linked(connection, undefined, this.requests.closing);
+      return this.requests.open(request, connection);
+    };
     try {
-      const path = `/v1/sessions/${ref.sessionId}/export`;
-      const request = { path, query: recordsOnly ? { records_only: 'true' } : {} };
-      const answer = await this.requests
-        .persist(undefined, READ_WITHIN_MS, () => this.requests.open(request, connection))
-        .catch(nullWhereNone);
+      const answer = await this.requests.persist(undefined, READ_WITHIN_MS, attempt).catch(nullWhereNone);
       if (!answer?.body) return;
       yield* linesOf(answer.body, BOUNDS.exportLineMaxBytes, (reader) => readPiece(reader, connection));
     } finally {

@@ -1121,6 +1121,11 @@ export const ERROR_CATALOGUE = {
     'Stops and prints its stack.',
     'Report the bug with the command line, the release (`cox --version`) and the stack.',
   ),
+  system_error: exception(
+    'The operating system rejected an operation, such as reading a file or opening a connection.',
+    'Stops and prints the reason, with the path or the address.',
+    'Correct the path or its permissions, free disk space, or check the address, then repeat the command.',
+  ),
   stage_not_reached: exception(
     'The command did not reach the stage of --wait: its run has ended, or no host runs the session.',
     'Keeps the command for the next run or the next host of the session.',

@@ -242,6 +242,7 @@ const CODES = {
     'console_not_built',
     'streams_gone',
     'internal',
+    'system_error',
     'stage_not_reached',
     'file_in_use',
     'steering_file_unusable',

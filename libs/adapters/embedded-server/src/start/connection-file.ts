@@ -2,7 +2,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { type Connection, type ConnectionFile, connectionFilePath, type ProcessMark } from '@coxswain/ports/discovery';
 
-/** Writes the file atomically, readable by this user only. */
+/** Writes the file atomically, readable by this user only. A power loss leaves no empty file. */
 export async function writeConnection(
   stateDir: string,
   server: ProcessMark,
@@ -13,7 +13,7 @@ export async function writeConnection(
   const text = JSON.stringify({ url, token, pid: server.pid, birth: server.birth } satisfies ConnectionFile, null, 2);
   // An existing draft could be a link, or readable by other users.
   await rm(`${path}.draft`, { force: true });
-  await writeFile(`${path}.draft`, `${text}\n`, { mode: 0o600, flag: 'wx' });
+  await writeFile(`${path}.draft`, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true });
   await rename(`${path}.draft`, path);
 }
 

@@ -128,7 +128,6 @@ export const serveSessions: CommandRun = async (invocation) => {
   const nkey = flags.text('nkey');
   const named = env.COX_HOST_NAME ? readId(HostName, 'COX_HOST_NAME', env.COX_HOST_NAME) : undefined;
   const { address, stateDir } = await requireBus(invocation);
-  if (manifest) standardStreams.err(manifestNotice(manifest));
   const metrics = await metricsAddressOf(invocation);
   const settings = {
     nats: address,
@@ -142,6 +141,7 @@ export const serveSessions: CommandRun = async (invocation) => {
   };
   const permitted = <S>(start: () => Promise<S>) => withPermissionErrors('host sessions: give a key of hosts', start);
   const served = (hosts: readonly string[], metricsUrl: string | null) => {
+    if (manifest) standardStreams.err(manifestNotice(manifest));
     const more = metricsMember({ metricsUrl });
     if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', hosts, ...more })}\n`);
     else standardStreams.err(`${titleOf(hosts)} serves; stop with Ctrl-C\n${metricsLine({ metricsUrl })}`);

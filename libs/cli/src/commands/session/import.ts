@@ -13,19 +13,23 @@ export const run: CommandRun = async (invocation) => {
   const as = flags.text('as');
   if (as !== undefined && !SessionId.safeParse(as).success)
     throw usageError('--as takes 1 to 64 characters of A-Z a-z 0-9 _ -');
+  const name = args[0] === '-' ? 'standard input' : (args[0] as string);
   const { path, remove } = await readableFile(args[0] as string, callerFolder(env));
   try {
     return await withBusOnce(invocation, false, async (bus) => {
       const { tenant } = bus.client;
       const { linesOf } = await import('@coxswain/session');
       const lines = () => linesOf(createReadStream(path));
-      const { ref, origin, records, isTailProven } = await importTo(reachedAt(bus), { lines, tenant, as }, (text) => {
-        if (flags.on('tenant')) standardStreams.err(text);
-      });
+      const { ref, origin, records, isTailProven } = await importTo(
+        reachedAt(bus),
+        { name, lines, tenant, as },
+        (text) => {
+          if (flags.on('tenant')) standardStreams.err(text);
+        },
+      );
       const line = { type: 'imported', session_id: ref.sessionId, origin, records, tail_proven: isTailProven };
       standardStreams.out(flags.on('json') ? `${JSON.stringify(line)}\n` : `${ref.sessionId}\n`);
-      if (!isTailProven)
-        standardStreams.err(unprovenTail(args[0] === '-' ? 'standard input' : (args[0] as string), records));
+      if (!isTailProven) standardStreams.err(unprovenTail(name, records));
       return EXIT.ok;
     });
   } finally {
