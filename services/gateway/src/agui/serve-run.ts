@@ -183,9 +183,7 @@ class RunWriter {
   }
 
   /** Reads the whole journal. The signal ends the read. */
-  async #readPast(
-    signal: AbortSignal,
-  ): Promise<Past> {
+  async #readPast(signal: AbortSignal): Promise<Past> {
     const messages = new SessionMessages(this.#session.id, this.#messageOf);
     let newest: JournalRecord | null = null;
     for await (const { record } of this.#session.journal({ atOnce: GATEWAY_BOUNDS.journalReadAhead })) {

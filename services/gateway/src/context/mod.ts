@@ -16,7 +16,7 @@ export {
 export { createMetrics, type GatewayMetrics } from './gateway-metrics.ts';
 export { KnownSessions, sessionNotFoundProblem } from './known-sessions.ts';
 export { LimitedReads } from './limited-reads.ts';
-export { MemoryShares } from './memory-shares.ts';
+export { type MemoryShare, MemoryShares } from './memory-shares.ts';
 export {
   abortOnDisconnect,
   busyProblem,

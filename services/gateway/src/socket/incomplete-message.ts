@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Principal } from '../auth/mod.ts';
-import { GATEWAY_BOUNDS, type MemoryShares } from '../context/mod.ts';
+import { GATEWAY_BOUNDS, type MemoryShare, type MemoryShares } from '../context/mod.ts';
 
 /** The head of a ping or pong from a client. */
 const CONTROL_HEAD_BYTES = 6;
@@ -21,12 +21,12 @@ export function countIncompleteMessage(
   let bytes = 0;
   let chunkBytes = 0;
   let isControlCounted = false;
-  let release: (() => void) | null = null;
+  let share: MemoryShare | null = null;
   const set = (counted: number) => {
     bytes = counted;
-    release?.();
-    release = bytes < GATEWAY_BOUNDS.socketMessageFromBytes ? null : memory.take(bytes, principal);
-    if (bytes >= GATEWAY_BOUNDS.socketMessageFromBytes && release === null) onFull();
+    share?.release();
+    share = bytes < GATEWAY_BOUNDS.socketMessageFromBytes ? null : memory.take(bytes, principal);
+    if (bytes >= GATEWAY_BOUNDS.socketMessageFromBytes && share === null) onFull();
   };
   // Before the WebSocket gets the chunk, which may complete a message.
   connection.prependListener('data', (chunk: Buffer) => {
@@ -48,5 +48,5 @@ export function countIncompleteMessage(
   };
   socket.on('ping', subtractControl);
   socket.on('pong', subtractControl);
-  socket.once('close', () => release?.());
+  socket.once('close', () => share?.release());
 }
