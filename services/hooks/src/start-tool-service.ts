@@ -101,7 +101,8 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
   const leaving = new Set<ServedTool>();
   let watch: ReturnType<typeof watchFiles> | undefined;
   const stop = endOnce(
-    () => log.info({ file, tools: [...served.keys()] }, 'tool service stops'),
+    // A start that failed has its error, and no line of its own.
+    () => watch && log.info({ file, tools: [...served.keys()] }, 'tool service stops'),
     () => watch?.end(),
     () => endTogether([...served.values(), ...leaving].map((tool) => tool.stop())),
     () => client.close(),

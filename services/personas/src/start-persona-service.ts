@@ -122,7 +122,8 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
   const open: McpOfPersona[] = [];
   const served: ServedPersonaInstance[] = [];
   const stop = endOnce(
-    () => log.info({ personas: names }, 'persona service stops'),
+    // A start that failed has its error, and no line of its own.
+    () => served.length === personas.length && log.info({ personas: names }, 'persona service stops'),
     () => endTogether(served.map((one) => one.stop())),
     () => endTogether(open.map((one) => one.close())),
     () => client.close(),

@@ -233,7 +233,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const servedPersonas = await createNatsPersonas(nc, log);
     const own = [declared?.hooks, options.hooks].filter((hooks) => hooks !== undefined);
     const hooks = combineHooks([...own, served], log);
-    const blobs = createNatsBlobs(nc);
+    const blobs = createNatsBlobs(nc, clock);
     const usage = createNatsTenantUsage(nc, log);
     const host = createSessionHost(
       {

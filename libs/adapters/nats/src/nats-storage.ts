@@ -1,11 +1,10 @@
 /** Snapshots on a stream, and blobs in an object store. */
 import { createHash } from 'node:crypto';
 import { createStreamReader, NatsUnavailableError, type StoredMessage, storeMessage, wireOf } from '@coxswain/bus';
-import type { Blobs, Snapshots } from '@coxswain/ports';
+import type { Blobs, Clock, Snapshots } from '@coxswain/ports';
 import { BLOB_SUBJECTS, BLOBS_STREAM, BOUNDS, readAbout, readStoredBlob, STREAMS, subjects } from '@coxswain/protocol';
 import { MsgHdrsImpl, type NatsConnection } from '@nats-io/nats-core';
 import { type ObjectStore, Objm } from '@nats-io/obj';
-import { streamTimeMs } from './nats-timers.ts';
 import { readSummaries, summaryHeaders } from './session-summaries.ts';
 
 /**
@@ -59,8 +58,10 @@ export function fencedRollup(seq: number): MsgHdrsImpl {
 /**
  * Creates the blob port on this connection. Each blob is an object named by its hash. Methods throw
  * NatsUnavailableError.
+ * @param clock the store's clock, which also decides when an unreferenced blob is deleted. By the wall clock of a machine
+ *   that is hours behind, an old blob would not be renewed, and be deleted before a record refers to it.
  */
-export function createNatsBlobs(nc: NatsConnection): Blobs {
+export function createNatsBlobs(nc: NatsConnection, clock: Pick<Clock, 'nowMs'> = { nowMs: () => Date.now() }): Blobs {
   let opening: Promise<ObjectStore> | null = null;
   const store = (): Promise<ObjectStore> => {
     opening ??= new Objm(nc).open(STREAMS.blobs).catch((error: unknown) => {
@@ -84,9 +85,7 @@ export function createNatsBlobs(nc: NatsConnection): Blobs {
       for (let tries = 0; tries < RENEWALS_MAX; tries++) {
         const about = await reader.leaderLast(BLOB_SUBJECTS.about(sha256));
         if (!about || readAbout(about.data).deleted) break;
-        // The sweep of blobs goes by the store's clock. By the wall clock of this host, an old blob could look young.
-        const ageMs = (await streamTimeMs(nc, BLOBS_STREAM)) - about.timeMs;
-        if (ageMs < BOUNDS.unusedBlobKeptMs / 2 || (await renewed(about))) return;
+        if (clock.nowMs() - about.timeMs < BOUNDS.unusedBlobKeptMs / 2 || (await renewed(about))) return;
       }
       await answered(objects.putBlob({ name: sha256 }, bytes));
     },

@@ -13,6 +13,7 @@ import {
   createNatsPurge,
   createNatsSessionIndex,
   ensureStreams,
+  timersTimeMs,
 } from '@coxswain/adapter-nats';
 import type { Purge } from '@coxswain/ports';
 import { ExportLineInvalidError } from '@coxswain/protocol';
@@ -43,9 +44,11 @@ export async function importTo(
       await ensureStreams(nc);
       await warnOfNewTenant(createNatsPurge(nc), request.tenant, warn);
       const { importJournal } = await import('@coxswain/session');
+      // The age of a stored file is a matter of the store's clock.
+      const aheadMs = (await timersTimeMs(nc)) - Date.now();
       const ports = {
         journal: createNatsJournal(nc),
-        blobs: createNatsBlobs(nc),
+        blobs: createNatsBlobs(nc, { nowMs: () => Date.now() + aheadMs }),
         clock: createSystemClock(),
         index: createNatsSessionIndex(nc),
       };
