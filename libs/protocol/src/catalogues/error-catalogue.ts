@@ -1134,7 +1134,7 @@ export const ERROR_CATALOGUE = {
   file_in_use: exception(
     'Another command still changes this file of tokens, keys or contexts.',
     'Changes nothing, after a wait of 10 seconds.',
-    'Run the command again. If the named process is no `cox`, delete the file `….claim-PID-…` in the same folder.',
+    'Run the command again. If the named process does not run `cox`, delete the file `….claim-PID-…` in the same folder.',
   ),
   // The steering file
   steering_file_unusable: exception(
