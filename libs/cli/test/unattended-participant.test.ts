@@ -16,7 +16,8 @@ function denying(results: (Error | null)[], isUndecided: () => Promise<boolean> 
     const error = results.shift() ?? null;
     if (error !== null) throw error;
   });
-  const session = { id: 's', deny, isUndecided } as unknown as Session;
+  const state = async () => ({ approvals: (await isUndecided()) ? [{ callId: 'c' }] : [] });
+  const session = { id: 's', deny, state } as unknown as Session;
   const tasks: Promise<unknown>[] = [];
   const notices: string[] = [];
   const failures: Error[] = [];

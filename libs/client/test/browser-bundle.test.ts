@@ -46,9 +46,9 @@ describe.each(['../src/http.ts', '@coxswain/client', '@coxswain/client/http'])('
   });
 });
 
-test('the whole client has at most 250 kB minified and 80 kB compressed', async () => {
+test('the whole client has at most 252 kB minified and 80 kB compressed', async () => {
   const { text } = await bundled(ALL.replace('SOURCE', '@coxswain/client'), true);
-  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(250_000);
+  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(252_000);
   expect(gzipSync(text).length).toBeLessThanOrEqual(80_000);
 });
 

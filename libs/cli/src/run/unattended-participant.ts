@@ -30,7 +30,7 @@ export function unattendedParticipant(onAsk: OnAsk, { view, own, fail, over }: U
         return;
       } catch (error) {
         // Another client may have decided meanwhile. If that cannot be read either, the denial is repeated.
-        if (over.aborted || !(await session.isUndecided(callId).catch(() => true))) return;
+        if (over.aborted || !(await waits(session, callId).catch(() => true))) return;
         view.notice(`${tool} could not be denied: ${(error as Error).message}`);
         if (pauseMs === null) fail(error as Error);
         else await pause(pauseMs, over);
@@ -51,6 +51,10 @@ export function unattendedParticipant(onAsk: OnAsk, { view, own, fail, over }: U
     },
     stepWaits: () => (onAsk === 'wait' ? 'go_on' : 'stop'),
   };
+}
+
+async function waits(session: OpenApproval['session'], callId: string): Promise<boolean> {
+  return (await session.state()).approvals.some((approval) => approval.callId === callId);
 }
 
 /** Resolves after the time, or when the signal aborts. */

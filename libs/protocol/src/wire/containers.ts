@@ -3,6 +3,7 @@
  * every alternative, and zod builds an issue for each. So reading stops at a number of problems.
  */
 import * as z from 'zod';
+import * as core from 'zod/v4/core';
 
 /**
  * The number of problems after which the members of a list or map are not read, and the maximum that is described of
@@ -10,15 +11,14 @@ import * as z from 'zod';
  */
 export const PROBLEMS_MAX = 16;
 
-const { isPlainObject, prefixIssues, sizeCaps } = z.core.util;
-const WholeList: z.core.$constructor<z.ZodArray> = z.ZodArray;
-const WholeMap: z.core.$constructor<z.ZodRecord> = z.ZodRecord;
+const WholeList: core.$constructor<z.ZodArray> = z.ZodArray;
+const WholeMap: core.$constructor<z.ZodRecord> = z.ZodRecord;
 
 /** As `z.array`, until the problems suffice. */
-const List = z.core.$constructor<z.ZodArray>('CoxswainList', (list, def) => {
+const List = /* @__PURE__ */ core.$constructor<z.ZodArray>('CoxswainList', (list, def) => {
   WholeList.init(list, def);
   const readWhole = list._zod.parse;
-  const most = Math.min(...sizeCaps(def.checks).map(([size]) => size));
+  const most = Math.min(...core.util.sizeCaps(def.checks).map(([size]) => size));
   list._zod.parse = (payload, context) => {
     const given = payload.value as unknown;
     // zod itself refuses a list beyond its maximum before it reads a member.
@@ -29,24 +29,24 @@ const List = z.core.$constructor<z.ZodArray>('CoxswainList', (list, def) => {
     for (const [index, member] of given.entries()) {
       const one = synchronous(def.element._zod.run({ value: member, issues: [] }, context));
       read.push(one.value);
-      if (isFull(payload, prefixIssues(index, one.issues))) break;
+      if (isFull(payload, core.util.prefixIssues(index, one.issues))) break;
     }
     return payload;
   };
 });
 
-interface MapDef extends z.core.$ZodRecordDef {
+interface MapDef extends core.$ZodRecordDef {
   readonly most: number;
 }
 
 /** As `z.record`, in parts, until the problems suffice. */
-const BoundedMap = z.core.$constructor<z.ZodRecord, MapDef>('CoxswainMap', (map, def) => {
+const BoundedMap = /* @__PURE__ */ core.$constructor<z.ZodRecord, MapDef>('CoxswainMap', (map, def) => {
   WholeMap.init(map, def);
   const readWhole = map._zod.parse;
   map._zod.parse = (payload, context) => {
     const given = payload.value as unknown;
-    const keys = isPlainObject(given) ? Object.keys(given) : [];
-    if (!isPlainObject(given) || keys.length <= PROBLEMS_MAX) return readWhole(payload, context);
+    const keys = core.util.isPlainObject(given) ? Object.keys(given) : [];
+    if (!core.util.isPlainObject(given) || keys.length <= PROBLEMS_MAX) return readWhole(payload, context);
     if (keys.length > def.most) {
       payload.issues.push({
         code: 'too_big',
@@ -76,16 +76,16 @@ const BoundedMap = z.core.$constructor<z.ZodRecord, MapDef>('CoxswainMap', (map,
     };
 });
 
-function synchronous(result: z.core.ParsePayload | Promise<z.core.ParsePayload>): z.core.ParsePayload {
-  if (result instanceof Promise) throw new z.core.$ZodAsyncError();
+function synchronous(result: core.ParsePayload | Promise<core.ParsePayload>): core.ParsePayload {
+  if (result instanceof Promise) throw new core.$ZodAsyncError();
   return result;
 }
 
 /** Adds the problems of the members just read. @returns whether they suffice: then no rule may see the rest. */
-function isFull({ issues }: z.core.ParsePayload, more: readonly z.core.$ZodRawIssue[]): boolean {
+function isFull({ issues }: core.ParsePayload, more: readonly core.$ZodRawIssue[]): boolean {
   for (const issue of more) issues.push(issue);
   if (issues.length < PROBLEMS_MAX) return false;
-  issues.push({ ...(issues.pop() as z.core.$ZodRawIssue), continue: false });
+  issues.push({ ...(issues.pop() as core.$ZodRawIssue), continue: false });
   return true;
 }
 
