@@ -6,6 +6,7 @@ import { binaryMediaType, globMatches } from '@coxswain/protocol';
 import { headWithin, jsonBytes } from './bounded-text.ts';
 import type { BuiltInTool, ResultBounds } from './built-in-tool.ts';
 import { publicLookup, refuseAddressInUrl } from './reachable-address.ts';
+import { responseTo } from './response-to.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { textResult } from './tool-outcome.ts';
 import { messageOf, ToolProblem } from './tool-problem.ts';
@@ -116,22 +117,17 @@ function refuseUrl(url: URL, { hosts, privateAddresses }: FetchUrlOptions): void
 }
 
 function get(url: URL, { privateAddresses }: FetchUrlOptions, signal: AbortSignal): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
-      method: 'GET',
-      signal,
-      // One connection per request, so that none stays open.
-      agent: false,
-      headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'coxswain' },
-      ...(privateAddresses === true ? {} : { lookup: publicLookup }),
-    });
-    request.once('response', resolve);
-    // Not `once`: a broken connection may report a second error.
-    request.on('error', reject);
-    // After a change of the protocol (HTTP 101) there is neither a response nor an error, and the signal has no effect.
-    request.once('close', () => reject(new Error('the server closed the connection without a response')));
-    request.end();
+  const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
+    method: 'GET',
+    signal,
+    // One connection per request, so that none stays open.
+    agent: false,
+    headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'coxswain' },
+    ...(privateAddresses === true ? {} : { lookup: publicLookup }),
   });
+  const response = responseTo(request);
+  request.end();
+  return response;
 }
 
 async function readBody(response: IncomingMessage, maxBytes: number): Promise<{ body: Buffer; cut: boolean }> {

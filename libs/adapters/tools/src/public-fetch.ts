@@ -3,6 +3,7 @@ import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { Readable } from 'node:stream';
 import { publicLookup, refuseAddressInUrl } from './reachable-address.ts';
+import { responseTo } from './response-to.ts';
 
 /** Statuses whose responses have no body (Fetch standard, "null body status"). */
 const WITHOUT_BODY: ReadonlySet<number> = new Set([101, 103, 204, 205, 304]);
@@ -25,24 +26,17 @@ export function createPublicFetch(privateAddresses = false): typeof globalThis.f
       if (!privateAddresses) refuseAddressInUrl(address);
       const sent = body === null ? null : Buffer.from(await new Response(body).arrayBuffer());
       const ask = address.protocol === 'https:' ? requestHttps : requestHttp;
-      const message = await new Promise<IncomingMessage>((resolve, reject) => {
-        const length = sent === null ? {} : { 'content-length': String(sent.byteLength) };
-        const request = ask(address, {
-          method,
-          signal,
-          agent: false,
-          headers: { ...Object.fromEntries(headers), ...length, 'accept-encoding': 'identity' },
-          ...(privateAddresses ? {} : { lookup: publicLookup }),
-        });
-        request.once('response', resolve);
-        // Not `once`: a broken connection may report a second error.
-        request.on('error', reject);
-        // After a change of the protocol (HTTP 101) there is neither a response nor an error, and the signal has no
-        // effect.
-        request.once('close', () => reject(new Error('the server closed the connection without a response')));
-        request.end(sent ?? undefined);
+      const length = sent === null ? {} : { 'content-length': String(sent.byteLength) };
+      const request = ask(address, {
+        method,
+        signal,
+        agent: false,
+        headers: { ...Object.fromEntries(headers), ...length, 'accept-encoding': 'identity' },
+        ...(privateAddresses ? {} : { lookup: publicLookup }),
       });
-      return responseOf(message);
+      const response = responseTo(request);
+      request.end(sent ?? undefined);
+      return responseOf(await response);
     } catch (error) {
       throw signal.aborted ? signal.reason : new TypeError('fetch failed', { cause: error });
     }
