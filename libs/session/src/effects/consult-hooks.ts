@@ -91,8 +91,8 @@ export async function consultHooks(
     }
     const asked = await askOne(hooks, clock, consult, registration, { payload, messages }, signal);
     if (payload !== consult.payload) asked.payload = payload;
-    const answer = fitting(asked, registration, room);
-    room -= inlineBytes(answer);
+    const { answer, bytes } = fitting(asked, registration, room);
+    room -= bytes;
     answers.push(answer);
     const { verdict } = answer;
     ended = endsChain(verdict) || refusesByFailure(answer, registration, consult.point);
@@ -250,17 +250,25 @@ const ANSWER_COPIES = 4;
 /** Copies of an answer with messages in one record: the input and `hook_returned`. */
 const VIEW_COPIES = 2;
 
+/** An answer, and its {@link inlineBytes}. */
+interface FittingAnswer {
+  readonly answer: HookAnswer;
+  readonly bytes: number;
+}
+
 /**
  * The answer as far as its record has room for it: at most `room` bytes by {@link inlineBytes}. First it loses the
  * payload and the raw return, which only readers use. If that is not enough, it becomes a failure.
  */
-function fitting(answer: HookAnswer, registration: HookRegistration, room: number): HookAnswer {
-  if (inlineBytes(answer) <= room) return answer;
+function fitting(answer: HookAnswer, registration: HookRegistration, room: number): FittingAnswer {
+  const whole = { answer, bytes: inlineBytes(answer) };
+  if (whole.bytes <= room) return whole;
   const { raw: _, payload: __, ...rest } = answer;
   const bytes = inlineBytes(rest);
-  if (rest.failure || bytes <= room) return rest;
+  if (rest.failure || bytes <= room) return { answer: rest, bytes };
   const message = `the return takes ${bytes} bytes of its record, without long texts; the limit is ${Math.max(0, room)}`;
-  return failed(registration, { code: 'return_unreadable', message });
+  const refused = failed(registration, { code: 'return_unreadable', message });
+  return { answer: refused, bytes: inlineBytes(refused) };
 }
 
 function failed(registration: HookRegistration, failure: HookFailure): HookAnswer {
