@@ -238,7 +238,7 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
     const bed = testBed();
     const names = Array.from({ length: 1_000 }, (_, i) => `p${i}`);
     const personas = { find: async () => null, names: async () => names };
-    await started(bed, { persona: 'nobody' }, { personas });
+    await started(bed, { persona: 'absent' }, { personas });
     const message = (await bed.eventsOf('run_failed'))[0]?.error.message;
     expect(message).toMatch(/known personas: p0, (p\d+, ){62}p\d+ and 936 more$/);
   });

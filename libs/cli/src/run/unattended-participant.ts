@@ -14,7 +14,7 @@ export interface Unattended {
   readonly view: Pick<SessionView, 'notice'>;
   /** Receives each denial in flight. */
   own(task: Promise<unknown>): void;
-  /** Ends the following: a call could not be denied, so its run would wait for ever. */
+  /** Ends the following: a call could not be denied, so the wait for its run would have no end. */
   fail(error: Error): void;
   /** Aborts when the following ends. Failed denials are then not repeated. */
   readonly over: AbortSignal;

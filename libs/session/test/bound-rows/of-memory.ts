@@ -106,8 +106,8 @@ export const OF_MEMORY: BoundRows = {
     let n = 0;
     const afterMs = 0x0191_0000_0000;
     actor.step(started(), ++n, afterMs);
-    for (let i = 0; i < size; i++) actor.step(callCancelled('nobody', {}, uuid(i)), ++n, afterMs);
-    const { decision, events } = actor.step(callCancelled('nobody', {}, uuid(0)), ++n, afterMs);
+    for (let i = 0; i < size; i++) actor.step(callCancelled('absent', {}, uuid(i)), ++n, afterMs);
+    const { decision, events } = actor.step(callCancelled('absent', {}, uuid(0)), ++n, afterMs);
     return decision.kind === 'ignored' ? 'ok' : codeIn(events);
   }),
   editedPathsPerTurnMax: most('1 left out', (size) => {

@@ -107,7 +107,8 @@ function indexByHash(tokens: readonly StoredToken[]): ReadonlyMap<string, Stored
 
 /**
  * Authenticates with the tokens of a file, and reloads it after a change. A removed token is rejected at most about one
- * second later, also for commands over an open WebSocket. If the changed file is unreadable, the earlier tokens stay valid and the error is logged.
+ * second later, also for commands over an open WebSocket. If the changed file is unreadable, the earlier tokens stay
+ * valid and the error is logged.
  * @throws TokensUnreadableError if the file is unreadable now.
  */
 export async function openTokenFile(path: string, log: Log, now: () => number): Promise<Authenticator> {
