@@ -45,8 +45,9 @@ export const checkSuspensions: Checker = ({ records }) => {
           for (const id of said) interrupts.delete(id);
           break;
         case 'step_finished':
-          // A step that has failed and is escalated asks for one itself, unless somebody has.
-          if (event.error_boundary === 'escalate') asked ??= { type: 'suspend_requested' };
+          // A failed step that is escalated replaces an earlier request, and keeps its command.
+          if (event.error_boundary === 'escalate')
+            asked = { type: 'suspend_requested', ...(asked?.command_id ? { command_id: asked.command_id } : {}) };
           break;
         case 'steering_received':
         case 'reminder_injected':
