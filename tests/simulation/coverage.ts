@@ -205,7 +205,7 @@ function follow(doing: Map<string, string>, event: SessionEvent): void {
 
 /** What hundreds of seeds must reach, or the simulation has lost its teeth. */
 export const MUST_REACH: readonly string[] = [
-  ...each('left', ['foreign_writer', 'journal_unavailable', 'late_append', 'unloadable']),
+  ...each('left', ['foreign_writer', 'journal_unavailable', 'late_append', 'load_failed']),
   ...each('host', ['is killed', 'stands still for', 'attaches to a call']),
   ...['tools', 'hooks', 'personas'].flatMap((kind) =>
     ['kill', 'freeze'].flatMap((how) => each(`${kind}, ${how}`, ['before', 'between', 'after'])),

@@ -24,7 +24,7 @@ async function sentBefore(call: Toolset['call'], signal: AbortSignal): Promise<C
   const { bus, time } = testBed();
   const toolset: Toolset = { tools: [], call, probe: async () => ({ state: 'unknown' }), close: async () => [] };
   const tool = { ...TOOL, traits: { ...DEFAULT_TRAITS, idempotent: true } };
-  const dispatch = { effectId: '3-0', call: SENT, tool, readsOn: false, mayHaveRun: true };
+  const dispatch = { effectId: '3-0', call: SENT, tool, hasReadOnTool: false, mayHaveRun: true };
   const outcome = runToolCall(toolset, bus.blobs, time.clock('host'), dispatch, signal);
   await time.advance(20_000);
   return (await outcome) as CallOutcome;
@@ -208,7 +208,7 @@ describe('after a crash, a call that may have been sent', () => {
       probe: async () => ({ state: 'running', attach }),
       close: async () => [],
     };
-    const dispatch = { effectId: '3-0', call: SENT, tool: TOOL, readsOn: false, mayHaveRun: true };
+    const dispatch = { effectId: '3-0', call: SENT, tool: TOOL, hasReadOnTool: false, mayHaveRun: true };
     const ended = await runToolCall(
       toolset,
       bed.bus.blobs,

@@ -294,7 +294,7 @@ test('an idle session in memory has no running machine, a working one has', asyn
   bed.models.answers = [say('one'), ask(call('c1', 'slow')), say('two')];
   await bed.host({ passivateAfterMs: 3_600_000, sweepEveryMs: 5_000 });
   await bed.start();
-  const rest = vi.spyOn(SessionActor.prototype, 'rest');
+  const rest = vi.spyOn(SessionActor.prototype, 'releaseMemory');
   try {
     await bed.time.advance(5_100);
     expect(rest).toHaveBeenCalledTimes(1);

@@ -112,7 +112,7 @@ test('CHART-5: a selected runner applies to new actors, and to one that rested',
   const before = session.actor;
   expect(selectChartRunner('xstate')).toBe(usual);
   expect(session.actor).toBe(before);
-  session.rest();
+  session.releaseMemory();
   expect(session.actor.logic).toBe(turnMachine);
   expect(selectChartRunner('compiled')).toBe('xstate');
   expect(new SessionActor('s2').actor.logic).not.toBe(turnMachine);

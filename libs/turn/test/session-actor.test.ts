@@ -64,7 +64,7 @@ describe('a dormant actor', () => {
     for (const { events, n } of session.steps) {
       for (const event of events) for (const actor of [rested, awake]) actor.send(event, n, 0);
       const before = rested.state;
-      rested.rest();
+      rested.releaseMemory();
       expect(rested.state).toBe(before);
       expect(canonicalJson(rested.store())).toBe(canonicalJson(awake.store()));
     }
@@ -73,8 +73,8 @@ describe('a dormant actor', () => {
   test('has released its XState actor, and creates another only for the next event', () => {
     const actor = new SessionActor('s1');
     const first = actor.actor;
-    actor.rest();
-    actor.rest();
+    actor.releaseMemory();
+    actor.releaseMemory();
     expect(leafOf(actor.state)).toBe('stopped');
     expect(() => actor.send({ type: 'turn_start', turn: 1 }, 1, 0)).toThrow(EventNotAcceptedError);
     expect(actor.actor).not.toBe(first);

@@ -25,7 +25,7 @@ export const READ_ON_TOOL = 'read_result';
 export interface ResultFrame {
   readonly tool: ToolDefinition | undefined;
   /** Whether the model has the tool {@link READ_ON_TOOL}. */
-  readonly readsOn: boolean;
+  readonly hasReadOnTool: boolean;
 }
 
 /**
@@ -53,7 +53,7 @@ export async function boundResult(
   const bytes = size + (wholeFits ? 0 : Buffer.byteLength(WHOLE_NOT_KEPT, 'utf8'));
   const maxBytes = frame.tool?.max_output ?? BOUNDS.toolResultInlineMaxBytes;
   const whole = wholeFits ? outcome.whole : undefined;
-  const { content, detail } = await boundText(blobs, texts, bytes, maxBytes, whole, frame.readsOn);
+  const { content, detail } = await boundText(blobs, texts, bytes, maxBytes, whole, frame.hasReadOnTool);
   const files = parts.filter((part) => part.type === 'file');
   return {
     status,
@@ -102,7 +102,7 @@ async function boundText(
   bytes: number,
   maxBytes: number,
   wholeOfTool: string | undefined,
-  readsOn: boolean,
+  hasReadOnTool: boolean,
 ): Promise<{ readonly content: readonly TextPart[]; readonly detail: ToolResult['detail'] }> {
   const fits = bytes <= maxBytes && texts.length <= BOUNDS.toolResultPartsMax;
   if (fits && wholeOfTool === undefined) return { content: texts, detail: undefined };
@@ -117,7 +117,7 @@ async function boundText(
   const readOn = (offset: number) =>
     !stored
       ? 'The rest could not be stored.'
-      : readsOn
+      : hasReadOnTool
         ? `To continue, call ${READ_ON_TOOL} with {"ref": "${sha256}", "offset": ${offset}}.`
         : `The complete text is stored as sha256 ${sha256}.`;
   if (fits) {

@@ -60,7 +60,8 @@ export interface CrewSession {
 type Of<K extends WorkEffect['kind']> = Extract<WorkEffect, { kind: K }>;
 
 /**
- * Sends a child's start command.
+ * Starts a child: finds its persona, checks the body of the start, the quota and that the id is free, then sends the start
+ * command.
  * @param traceparent the span of the call that starts the child.
  * @returns `call_accepted` once the command is stored; an error outcome if the child cannot start. After an abort
  *   either of them, because then no component reads the result.
@@ -312,7 +313,7 @@ function messageId({ sessionId }: SessionRef, effectId: string): string {
  * Publishes the progress of a child for watchers of the parent's call: one small message for each turn, started call
  * and requested approval in the events of record `n`. Only in the child's first run, and not for a detached child.
  */
-export function tellParent(
+export function publishProgress(
   publisher: Publisher,
   ref: SessionRef,
   { context }: SessionState,

@@ -25,7 +25,8 @@ export function buildModelRequest(head: RequestHead, { context }: SessionState, 
     ...head,
     model: persona.model,
     system: persona.system_prompt,
-    // Built at the first read, by the model: the runner's own work in a turn does not grow with the session.
+    // Built at the first read: by the model, or by `SessionWorker` if results contain stored files. So the runner's own
+    // work in a turn does not grow with the session.
     get messages() {
       messages ??= view();
       return messages;

@@ -3,7 +3,7 @@
  * approval: the turn machine requests the call only then (`callEffects` in libs/turn, calls/batch.ts). The call runs
  * with exactly the arguments that passed these checks. Whether a call that may have run is sent again: {@link
  * sendCall}. What its outcome causes: `decideCall` (calls/outcome.ts in libs/turn). If the outcome is unknown, a person
- * may have to decide: `asksAboutUnknown` (approvals/approvals.ts in libs/turn).
+ * may have to decide: `mustAskAboutUnknown` (approvals/approvals.ts in libs/turn).
  */
 import type { Blobs, Clock, ToolCall, ToolOutcome, Toolset } from '@coxswain/ports';
 import {
@@ -24,7 +24,7 @@ export interface Dispatch {
   readonly call: ToolCall;
   readonly tool: ToolDefinition | undefined;
   /** Whether the model has a tool that reads the rest of a cut result. */
-  readonly readsOn: boolean;
+  readonly hasReadOnTool: boolean;
   /** An earlier owner of the session may have sent the call to its tool already. */
   readonly mayHaveRun: boolean;
 }
@@ -113,7 +113,8 @@ async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, sign
     if (!known && signal.aborted)
       return errorOutcome('cancelled', 'Cancelled before the tool call was dispatched.', 'tool_interrupted');
     const beforeMs = clock.monotonicMs();
-    // `known` is `lost` only if the toolset has resent the call: this pass sends nothing, and counts the moves.
+    // `known` is `lost` only if the toolset has resent the call: this pass sends nothing. It counts as one sending, and
+    // adds the moves.
     const outcome = known ?? (await toolset.call(call, signal));
     if (mayHaveRun && isUnserved(outcome)) {
       unservedSinceMs ??= beforeMs;

@@ -318,8 +318,8 @@ export class SessionWorker implements EffectWorker {
       onTaken,
       traceparent: this.#traceparent(effect, state),
     };
-    const readsOn = transcript.frame.tools.some(({ name }) => name === READ_ON_TOOL);
-    const dispatch = { effectId: effect.id, call, tool, readsOn, mayHaveRun };
+    const hasReadOnTool = transcript.frame.tools.some(({ name }) => name === READ_ON_TOOL);
+    const dispatch = { effectId: effect.id, call, tool, hasReadOnTool, mayHaveRun };
     const { blobs, clock } = this.#ports;
     return runToolCall(toolset, retryingBlobs(blobs, clock, signal), clock, dispatch, signal);
   }

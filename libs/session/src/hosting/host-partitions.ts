@@ -14,7 +14,7 @@
  * - Which sessions of its partitions a host claims: `#applyNotes`, `#lookAtAll` and `lookAt`, by the notes;
  *   `#released`, after another host has left one; {@link NoteComparison}, if a note was lost.
  * - Whether a claim loads the session: `Host.claim` (session-host.ts), only if it has open effects.
- * - How its runner becomes the owner: `SessionLifecycle.own` (runner/session-lifecycle.ts) appends `owned` with the next
+ * - How its runner becomes the owner: `SessionLifecycle.takeOwnership` (runner/session-lifecycle.ts) appends `owned` with the next
  *   epoch, unless the runner's own host and generation wrote the newest record.
  * - How the former owner notices: the journal refuses its next append, `settle` (journal/append-record.ts) returns
  *   `foreign`, and `JournalWriter.#append` (runner/journal-writer.ts) leaves the session (RUNNER-10,

@@ -25,7 +25,7 @@ export async function passivateIdle(
     await sideBySide([...runners.values()], async (runner) => {
       if (state.isLeaving) return;
       if (runner.idleMs() > passivateAfterMs) await runner.passivate();
-      else runner.rest();
+      else runner.releaseMemory();
     });
   }
 }

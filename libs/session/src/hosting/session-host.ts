@@ -242,13 +242,14 @@ class Host implements SessionHost, PartitionedSessions {
    * Claims a session, by what it finds:
    * - In memory already, or with open effects: wakes its runner, which owns the session if an open effect is not a
    *   timer (`SessionRunner.wake`).
-   * - Without open effects, or deleted: removes its note.
+   * - Without open effects, or deleted: removes its note. It stays on disk. If another host wrote its newest record, outcomes
+   *   that this host kept for it are dropped.
    * - Unreadable now: tries again later (`#retry`).
    * - Not in memory, and the partition is lost meanwhile or the host is leaving: does nothing.
    */
   async claim({ ref, revision }: ActiveSession): Promise<void> {
     // A command may have loaded the session already. Loading starts none of its open effects.
-    if (this.isHere(ref)) return this.#wake(ref, { isNews: true });
+    if (this.isHere(ref)) return this.#wake(ref, { mayBeOutdated: true });
     let newest: number | undefined;
     try {
       const last = await this.#ports.journal.last(ref);
@@ -257,7 +258,7 @@ class Host implements SessionHost, PartitionedSessions {
       // The partition may have moved meanwhile. Then `transfer` has run already, and the session would stay here.
       if (this.#state.isLeaving || !this.#partitions.isAssigned(ref)) return;
       // A command may have loaded the session meanwhile. Then its note is the runner's.
-      if (this.isHere(ref)) return this.#wake(ref, { isNews: true });
+      if (this.isHere(ref)) return this.#wake(ref, { mayBeOutdated: true });
       // A session without open effects stays on disk until its next command.
       if (!record || record.effects_open.length === 0) {
         if (record) void this.#countAndSnapshot(ref);
@@ -281,7 +282,7 @@ class Host implements SessionHost, PartitionedSessions {
   /** Wakes the runner of a session, and waits for it for {@link CLAIM_MAX_MS} at most: its journal may not answer. */
   async #wake(
     ref: SessionRef,
-    known: { readonly isNews?: boolean; readonly newest?: number | undefined },
+    known: { readonly mayBeOutdated?: boolean; readonly newest?: number | undefined },
   ): Promise<void> {
     const late = new AbortController();
     await Promise.race([this.#runner(ref).wake(known), this.#ports.clock.sleep(CLAIM_MAX_MS, late.signal)]);
@@ -419,7 +420,7 @@ class Host implements SessionHost, PartitionedSessions {
     this.#ports.log.warn({ session_id: ref.sessionId, reason: left.reason }, `session released: ${left.message}`);
     // The next command of an unreadable session loads it again, and gets an answer. A session that was left with all others
     // comes back by its note, unless another host claims it.
-    if (left.reason === 'unreadable' || left.reason === 'abandoned') return;
+    if (left.reason === 'journal_invalid' || left.reason === 'abandoned') return;
     // After a successful write the back-off starts anew. Not for a run that cannot be ended (`unrecoverable`) and for a record
     // of another writer: there each attempt may write before it fails again.
     const keepsBackOff = left.reason === 'unrecoverable' || left.reason === 'foreign_writer';

@@ -160,7 +160,10 @@ async function changeResult(
   const { status, result } = await boundResult(
     blobs as Blobs,
     { status: is_error ? 'error' : 'ok', result: said },
-    { tool: tools.find(({ name }) => name === row.tool), readsOn: tools.some(({ name }) => name === READ_ON_TOOL) },
+    {
+      tool: tools.find(({ name }) => name === row.tool),
+      hasReadOnTool: tools.some(({ name }) => name === READ_ON_TOOL),
+    },
   );
   if (input.type === 'command') {
     const body = { ...input.body, status, result } as unknown as JsonObject;

@@ -53,7 +53,7 @@ export class SessionCopy {
     try {
       const origin = this.#originOf((input.body.fork as { readonly session: string }).session);
       const plan = await planFork(this.#ports, origin, input, () => this.#ports.clock.yield());
-      this.#runner.exit.check();
+      this.#runner.exit.throwIfLeft();
       if ('problem' in plan)
         return await this.#runner.apply(session, { ...input, body: {}, problem: plan.problem }, place);
       await this.complete({ ...session, copy: plan }, place, origin);
@@ -78,10 +78,10 @@ export class SessionCopy {
     if (!copy) return;
     const origin = known ?? this.#originOf(copy.session);
     const failure = session.n < copy.n ? await this.#copyRest(session, copy, origin, place) : null;
-    runner.exit.check();
+    runner.exit.throwIfLeft();
     const whole = failure ? await runner.rebuild() : runner.session();
     if (!whole) throw new SessionLeft();
-    runner.exit.check();
+    runner.exit.throwIfLeft();
     const after_copy = failure
       ? { session: this.#ref.sessionId, error: failure }
       : afterCopy(this.#ref.sessionId, copy, whole.actor.state);
@@ -116,7 +116,7 @@ export class SessionCopy {
           return { code: 'replay_diverged', message: `record ${n} of ${copy.session} was not applied` };
         // A long copy must not block the host's other sessions.
         await this.#ports.clock.yield();
-        runner.exit.check();
+        runner.exit.throwIfLeft();
       }
       return null;
     } catch (error) {

@@ -131,7 +131,7 @@ export async function loadSession(
   onRecord: (record: JournalRecord) => void = () => {},
   newest?: number,
 ): Promise<LoadedSession> {
-  // Both reads run at the same time, so that a session wakes sooner.
+  // With `whole`, both reads run at the same time, so that a session wakes sooner.
   const all = whole ? requestedAtOnce(ports.journal.read(ref, 0, newest)) : null;
   const snapshot = await newestSnapshot(ports.snapshots, ref);
   if (snapshot === null) return fold(ports, ref, whole, null, all ?? ports.journal.read(ref, 0, newest), onRecord);

@@ -4,6 +4,7 @@
  * repeated start, and limits the number of rejections that get a record (`#rejectBeyondShare`). Last, a command to a session
  * without a record passes {@link checkStart}, any other {@link checkCommand}; a start that forks is checked by `planFork`
  * (plan-fork.ts). Except `planFork`, these return the input, with a problem if the command is to be rejected.
+ * `checkCommand` returns null while stored files cannot be read.
  */
 import type { Blobs, CommandInbox, Log, StoredCommand, ToolOutcome } from '@coxswain/ports';
 import {
@@ -302,7 +303,7 @@ async function withBoundedResult(
   results: ResultStore,
 ): Promise<CommandInput | null> {
   const tool = toolOfCall(session, input);
-  const readsOn = session.transcript.frame.tools.some(({ name }) => name === READ_ON_TOOL);
+  const hasReadOnTool = session.transcript.frame.tools.some(({ name }) => name === READ_ON_TOOL);
   const { status, result } = input.body as unknown as ToolOutcome;
   let isAway = false;
   const put: Blobs['put'] = async (sha256, bytes) => {
@@ -313,7 +314,7 @@ async function withBoundedResult(
       throw error;
     }
   };
-  const bounded = await boundResult({ put }, { status, result }, { tool, readsOn });
+  const bounded = await boundResult({ put }, { status, result }, { tool, hasReadOnTool });
   if (isAway && results.isAwaited) return null;
   return { ...input, body: { ...input.body, ...bounded } as unknown as JsonObject };
 }

@@ -2,7 +2,7 @@
  * One step: the machine turns an input into events, they become a record, the record is appended, and its effects start.
  * This part of a runner holds the loaded session, and appends to its journal (RUNNER-1 to RUNNER-4, session-runner.ts).
  * Events are not published: watchers read the stored records. A session publishes receipts (receipts.ts) and deltas:
- * `streamAnswer` (stream-answer.ts), `SessionWorker` (progress of tools), `tellParent` (crew-effects.ts).
+ * `streamAnswer` (stream-answer.ts), `SessionWorker` (progress of tools), `publishProgress` (crew-effects.ts).
  */
 import type { SessionSummary } from '@coxswain/ports';
 import {
@@ -15,7 +15,7 @@ import {
   toWellFormed,
 } from '@coxswain/protocol';
 import { isEnded, queuedBytes, type SessionState } from '@coxswain/turn';
-import { tellParent } from '../effects/crew-effects.ts';
+import { publishProgress } from '../effects/crew-effects.ts';
 import type { SessionView } from '../effects/session-worker.ts';
 import { appendRecord, buildRecord, COMMIT_BOUNDS, type SealedRecord, sealRecord } from '../journal/append-record.ts';
 import { unfinishedCopyAfter } from '../journal/copy-state.ts';
@@ -110,8 +110,8 @@ export class JournalWriter {
 
   /**
    * The status after the newest acknowledged record (RUNNER-3, session-runner.ts). Null where only the journal knows
-   * the newest record: while the session is not loaded, while an append is in flight, and where another host wrote
-   * last.
+   * the newest record: while the session is not loaded, while an append is in flight, and where another owner wrote
+   * last (`isOwner`).
    */
   get status(): SessionStatus | null {
     if (!this.#session || !this.#committedState || this.#isAppending || !this.isOwner) return null;
@@ -276,7 +276,7 @@ export class JournalWriter {
     if (status === 'foreign' || status === 'deleted')
       telemetry?.meters.add('coxswain_fence_rejections_total', { by: status });
     if (session.n === 0 && status !== 'unavailable') this.#unsettled = null;
-    this.#exit.check();
+    this.#exit.throwIfLeft();
     if (result.status === 'stored') {
       // An append to a session without its transcript does not show that the whole journal can be read.
       if (session.transcript) this.#hasWritten = true;
@@ -315,7 +315,7 @@ export class JournalWriter {
     session.receipts.committed(input, events, session.n, isEnded(state));
     // While records are copied, the open effects are those of the origin.
     if (!session.copy) {
-      tellParent(this.#ports.publisher, this.#ref, state, session.n, events);
+      publishProgress(this.#ports.publisher, this.#ref, state, session.n, events);
       this.reconcile();
     }
     this.#observer.recorded(record, { before, after: state }, place?.command ?? null, session.copy !== null);

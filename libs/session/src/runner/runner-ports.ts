@@ -35,7 +35,7 @@ export interface RunnerOptions {
   readonly host: string;
   /** Whether a record's `attempt` names this host, with any generation. */
   readonly isOwnRecord: (attempt: string) => boolean;
-  /** The number of records between two snapshots. */
+  /** A snapshot is stored after this many records, once the one before it is stored. Others: `SessionRunner.keepSnapshot`. */
   readonly snapshotEvery: number;
   readonly commitBounds?: CommitBounds | undefined;
   /**

@@ -19,12 +19,12 @@ export class SessionLeft extends Error {}
  * - `abandoned`: the host left all its sessions at once.
  * - `passivated`: the session was idle, or had no work when its host stopped or lost its partition.
  * - `handed_over`: the session had work when its host stopped or lost its partition.
- * - `unloadable`: the session or its transcript cannot be loaded now. A later attempt may succeed.
- * - `unreadable`: the journal is damaged, incomplete, of another release, or the machine does not accept its events.
+ * - `load_failed`: the session or its transcript cannot be loaded now. A later attempt may succeed.
+ * - `journal_invalid`: the journal is damaged, incomplete, of another release, or the machine does not accept its events.
  * - `deleted`: the journal has a tombstone.
  *
  * The host claims the session again with back-off after `late_append`, `journal_unavailable`, `unrecoverable` and
- * `unloadable`; after `foreign_writer`, the note of its owner decides (`Host.#retry`).
+ * `load_failed`; after `foreign_writer`, the note of its owner decides (`Host.#retry`).
  */
 export type LeaveReason =
   | 'foreign_writer'
@@ -34,8 +34,8 @@ export type LeaveReason =
   | 'abandoned'
   | 'passivated'
   | 'handed_over'
-  | 'unloadable'
-  | 'unreadable'
+  | 'load_failed'
+  | 'journal_invalid'
   | 'deleted';
 
 /** What a runner knows that no record holds: for the session's next runner on this host. */
@@ -53,7 +53,10 @@ export interface LeftSession {
   readonly reason: LeaveReason;
   readonly message: string;
   readonly carried: Carried;
-  /** Whether the runner appended a record after it had read the whole journal: the journal was available in between. */
+  /**
+   * Whether the runner appended a record after it had read the whole journal. Then `Host.#runnerLeft` restarts the
+   * back-off.
+   */
   readonly hasWritten: boolean;
 }
 
@@ -92,7 +95,7 @@ export class SessionExit {
   }
 
   /** @throws {SessionLeft} if the runner has left. Call it after each wait: a host may leave a session at any time. */
-  check(): void {
+  throwIfLeft(): void {
     if (this.#hasLeft) throw new SessionLeft();
   }
 

@@ -5,7 +5,8 @@
  * These commands leave no record: beyond a quota (`#quotaProblem`) or the share of rejections (`#rejectBeyondShare`;
  * RUNNER-11, session-runner.ts); rejected ones to an unknown session (`#rejectUnknown`); repeated starts
  * (`#compareStart`); those that the machine ignores (`JournalWriter.apply`); and those to a session that is deleted or
- * cannot be read (`InboxReader.refuse`). Timers that the session no longer waits for leave none either (`#takeTimer`).
+ * cannot be read (`InboxReader.refuse`). Timers that cannot be read, or that the session no longer waits for, leave none either
+ * (`#takeTimer`).
  * A deletion leaves a tombstone.
  */
 import type { StoredCommand } from '@coxswain/ports';
@@ -104,7 +105,8 @@ export class SessionIntake {
 
   /**
    * Applies an input as it is, without the checks of `#judge` and without a claim. It can be an input of a copy, the claim
-   * of a copy, a rejected fork, or a command whose first record failed.
+   * of a copy, a rejected fork, or a command whose record was too large or made the machine throw: with a problem,
+   * and without its body (`#take`).
    * @returns false where it cannot be judged now.
    * @throws as {@link JournalWriter.apply}.
    */
@@ -117,7 +119,7 @@ export class SessionIntake {
   async #take(command: StoredCommand, cursor: InboxPlace['cursor']): Promise<boolean> {
     const { session } = this.#writer;
     if (!session) throw new SessionLeft();
-    this.#exit.check();
+    this.#exit.throwIfLeft();
     if (command.isTimer) return this.#takeTimer(session, command, { cursor, command: null });
     const place = { cursor, command };
     const input = applyPolicy(this.#ports, command, inputOfCommand(command, this.#ports.inbox.incarnation));
@@ -130,7 +132,7 @@ export class SessionIntake {
       else await this.#lifecycle.recover(error as Error);
       const rebuilt = this.#writer.session;
       if (!rebuilt) throw new SessionLeft();
-      this.#exit.check();
+      this.#exit.throwIfLeft();
       // Both are rejected and so settled: otherwise the store would deliver the command again and again.
       const problem: CommandProblem = isTooLarge
         ? {
@@ -158,7 +160,7 @@ export class SessionIntake {
       return await this.#judge(session, input, place);
     } catch (error) {
       await this.#lifecycle.recover(error as Error);
-      this.#exit.check();
+      this.#exit.throwIfLeft();
       return true;
     }
   }
@@ -178,7 +180,7 @@ export class SessionIntake {
       if (judged !== null) return judged;
     }
     if (session.n === 0 && asksForFork(input)) return this.#copy.fork(session, input, place);
-    await this.#lifecycle.own(session);
+    await this.#lifecycle.takeOwnership(session);
     const owned = this.#writer.session ?? session;
     const checked = input.type === 'command' ? await this.#check(owned, input) : input;
     if (checked === null) return false;
@@ -250,7 +252,7 @@ export class SessionIntake {
   /**
    * Rejects a command without a record where rejections have used their share of the newest commands (RUNNER-11,
    * session-runner.ts): `recordsRejection` (libs/turn, command-memory.ts).
-   * @returns null where the command gets a record after all. Otherwise whether it could be judged.
+   * @returns null where this rule does not apply: the caller judges the command. Otherwise whether it could be judged.
    */
   async #rejectBeyondShare(session: Live, place: InboxPlace, input: CommandInput): Promise<boolean | null> {
     const { state } = session.actor;

@@ -82,14 +82,14 @@ export class SessionLifecycle {
   }
 
   async #loadNow(whole: boolean, newest: number | undefined): Promise<Live> {
-    this.#exit.check();
+    this.#exit.throwIfLeft();
     try {
       // The load and the host's note at the same time, so that a session that wakes waits only for the slower one.
       const [loaded] = await Promise.all([
         loadSession(this.#ports, this.#ref, whole, this.#feedback.recall, newest),
         this.#options.noted(),
       ]);
-      this.#exit.check();
+      this.#exit.throwIfLeft();
       if (isUnfinishedImport(loaded)) throw new ImportUnfinishedError(this.#ref.sessionId, loaded.n);
       const live = this.#writer.open(loaded);
       this.#settleCarried(loaded);
@@ -102,32 +102,32 @@ export class SessionLifecycle {
 
   /** Reads the transcript, unless it is loaded. @throws {SessionLeft} */
   async readTranscript(): Promise<void> {
-    if (this.#writer.session?.transcript) return this.#exit.check();
+    if (this.#writer.session?.transcript) return this.#exit.throwIfLeft();
     return this.#options.transcripts.take(async () => {
       const { session } = this.#writer;
       if (!session) throw new SessionLeft();
-      this.#exit.check();
+      this.#exit.throwIfLeft();
       try {
         const transcript = await readTranscript(this.#ports, this.#ref, session, this.#feedback.recall);
         this.#writer.addTranscript(session, transcript);
       } catch (error) {
         await this.#leaveUnloaded(error as Error);
       }
-      this.#exit.check();
+      this.#exit.throwIfLeft();
     });
   }
 
   /**
-   * Leaves a session that cannot be loaded: as `unloadable` if the host shall try again (`Host.#retry`), otherwise as
-   * `unreadable` or `deleted`, after its notified commands were rejected.
+   * Leaves a session that cannot be loaded: as `load_failed` if the host shall try again (`Host.#retry`), otherwise as
+   * `journal_invalid` or `deleted`, after its notified commands were rejected.
    * @throws {SessionLeft} if that is the error.
    */
   async #leaveUnloaded(error: Error & { readonly code?: ErrorCode }): Promise<void> {
     if (error instanceof SessionLeft) throw error;
     const { code, message } = error;
-    if (code === undefined || !JOURNAL_CODES.has(code)) return this.#exit.leave('unloadable', message);
+    if (code === undefined || !JOURNAL_CODES.has(code)) return this.#exit.leave('load_failed', message);
     await this.#inbox.refuse(this.#ports.publisher, code, message);
-    this.#exit.leave(code === 'session_deleted' ? 'deleted' : 'unreadable', message);
+    this.#exit.leave(code === 'session_deleted' ? 'deleted' : 'journal_invalid', message);
   }
 
   /**
@@ -152,7 +152,7 @@ export class SessionLifecycle {
    * does nothing.
    * @throws {SessionLeft}
    */
-  async own(session: Live): Promise<void> {
+  async takeOwnership(session: Live): Promise<void> {
     if (session.n === 0) return;
     if (session.writer === this.#options.host) return this.recordHooks(session);
     const epoch = session.actor.state.context.epoch + 1;
@@ -187,7 +187,7 @@ export class SessionLifecycle {
    * Whether the loaded session has the newest record of its journal. Ask before a decision that leaves no record: no fence
    * checks such a decision, and another host may have appended since.
    * @returns false where the journal cannot be read now.
-   * @throws {SessionLeft} where another host has appended: the runner leaves the session.
+   * @throws {SessionLeft} where the journal has a later record or a tombstone: the runner leaves the session.
    */
   async isNewest(session: Live): Promise<boolean> {
     let later: StoredRecord | null;
@@ -200,7 +200,7 @@ export class SessionLifecycle {
       );
       return false;
     }
-    this.#exit.check();
+    this.#exit.throwIfLeft();
     if (later === null) return true;
     this.#exit.leaveByConflict(session.n + 1, conflictOf(later.bytes));
     throw new SessionLeft();
@@ -231,7 +231,8 @@ export class SessionLifecycle {
 
   /**
    * Recovers from an exception: folds the journal again, and fails the run, if one is active. If that causes an
-   * exception too, leaves the session. A session without records has no run to end.
+   * exception too, leaves the session. A session without records has no run to end. Last, offers kept outcomes again
+   * (RUNNER-9, session-runner.ts).
    * @throws {SessionLeft} also if that is the error.
    */
   async recover(error: Error): Promise<void> {
@@ -246,7 +247,7 @@ export class SessionLifecycle {
     const session = await this.rebuild();
     if (session.n === 0) return;
     try {
-      await this.own(session);
+      await this.takeOwnership(session);
       const failure = { code, message: error.message };
       await this.#writer.apply(this.#writer.session ?? session, { type: 'session_failed', error: failure, n });
       this.#writer.reconcile();

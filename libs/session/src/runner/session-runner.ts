@@ -62,20 +62,20 @@ type Job =
   | {
       readonly kind: 'wake';
       readonly handled: () => void;
-      readonly isNews: boolean;
+      readonly mayBeOutdated: boolean;
       readonly newest: number | undefined;
     };
 
 /** What the caller of {@link SessionRunner.wake} knows of the session. */
 export interface Wake {
   /** Another host may have appended to the session since this host loaded it. */
-  readonly isNews?: boolean;
+  readonly mayBeOutdated?: boolean;
   /** The position of the newest record, as the caller has just read it. */
   readonly newest?: number | undefined;
 }
 
 /** After these leave reasons the feedback of the runner is lost. */
-const LOSES_FEEDBACK: ReadonlySet<LeaveReason> = new Set(['foreign_writer', 'abandoned', 'unreadable', 'deleted']);
+const LOSES_FEEDBACK: ReadonlySet<LeaveReason> = new Set(['foreign_writer', 'abandoned', 'journal_invalid', 'deleted']);
 
 /** Runs one session in this host's memory, until it leaves the session. */
 export class SessionRunner {
@@ -217,7 +217,7 @@ export class SessionRunner {
   /** The host's table of hooks has changed. */
   hooksChanged(): void {
     this.#lifecycle.hooksChanged();
-    // A new run reads the table itself. If no session is loaded, the next `own` records the table.
+    // A new run reads the table itself. If no session is loaded, the next claim records the table.
     if (this.#writer.session && !this.#mailbox.some(({ kind }) => kind === 'hooks'))
       this.#mailbox.post({ kind: 'hooks' });
   }
@@ -227,11 +227,11 @@ export class SessionRunner {
    * effects other than timers, the runner owns it and continues them. Resolves when the session is owned, needs no
    * owner, or was left.
    */
-  wake({ isNews = false, newest }: Wake = {}): Promise<void> {
+  wake({ mayBeOutdated = false, newest }: Wake = {}): Promise<void> {
     if (this.#exit.hasLeft) return Promise.resolve();
     return new Promise((resolve) => {
       this.#wakes = [...this.#wakes, resolve];
-      this.#mailbox.post({ kind: 'wake', handled: resolve, isNews, newest });
+      this.#mailbox.post({ kind: 'wake', handled: resolve, mayBeOutdated, newest });
     });
   }
 
@@ -250,8 +250,8 @@ export class SessionRunner {
   }
 
   /** Frees memory that an idle session does not need until it gets work. */
-  rest(): void {
-    if (this.idleMs() > 0) this.#writer.session?.actor.rest();
+  releaseMemory(): void {
+    if (this.idleMs() > 0) this.#writer.session?.actor.releaseMemory();
   }
 
   /** Stores a snapshot if one is due, then leaves the session if it is still idle. */
@@ -312,7 +312,7 @@ export class SessionRunner {
     }
     const isWake = job.kind === 'wake';
     const loaded = this.#writer.session ?? (await this.#lifecycle.load(!isWake, isWake ? job.newest : undefined));
-    this.#exit.check();
+    this.#exit.throwIfLeft();
     if (!isWake || loaded.copy) await this.#lifecycle.readTranscript();
     await this.#copy.complete(this.#writer.session ?? loaded);
     const session = this.#writer.session ?? loaded;
@@ -326,7 +326,7 @@ export class SessionRunner {
           await this.#lifecycle.recordHooks(this.#writer.session ?? session);
         return;
       case 'hooks':
-        // If another host wrote last, the next `own` records the table.
+        // If another host wrote last, the next claim records the table.
         if (this.#writer.isOwner) await this.#lifecycle.recordHooks(session);
         return;
       case 'step':
@@ -346,15 +346,15 @@ export class SessionRunner {
 
   async #recordFeedback(session: Live): Promise<void> {
     if (!this.#feedback.startJob()) return;
-    await this.#lifecycle.own(session);
+    await this.#lifecycle.takeOwnership(session);
     const owned = this.#writer.session ?? session;
     await this.#writer.apply(owned, this.#feedback.buffer.offer(owned.n + 1, this.#host));
     this.#feedback.buffer.recorded();
   }
 
-  async #continue(session: Live, { isNews, handled }: Extract<Job, { kind: 'wake' }>): Promise<void> {
+  async #continue(session: Live, { mayBeOutdated, handled }: Extract<Job, { kind: 'wake' }>): Promise<void> {
     // The loaded state may be outdated: if this runner has appended nothing since, no fence has checked it.
-    if (isNews && !(await this.#lifecycle.isNewest(session))) {
+    if (mayBeOutdated && !(await this.#lifecycle.isNewest(session))) {
       this.#exit.leave('journal_unavailable', 'the writer of the last record is unknown');
       return;
     }
@@ -365,7 +365,7 @@ export class SessionRunner {
     }
     // A stored timer is the same for every host: a session that only waits for one is not claimed.
     if (workOf(session.actor.state).length > 0) {
-      await this.#lifecycle.own(session);
+      await this.#lifecycle.takeOwnership(session);
       // The session is owned, so the host may claim the next one. Only the effects need the transcript.
       handled();
       await this.#lifecycle.readTranscript();

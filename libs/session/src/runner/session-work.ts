@@ -224,7 +224,7 @@ export class EffectTable {
     for (const id of this.#outcomes.keys()) if (!ids.has(id)) this.#outcomes.delete(id);
     for (const effect of wanted) {
       let entry = this.#started.get(effect.id);
-      // The order to stop a call has the id of the call. It replaces a call that another process has accepted.
+      // The order to stop a call has the effect id of the call. It replaces a call that another process has accepted.
       if (entry && entry.effect.kind !== effect.kind) {
         entry.settled = true;
         entry.grace?.abort();
@@ -346,7 +346,7 @@ export class EffectTable {
   }
 }
 
-/** Whether an effect is the order to stop a call. It has the id of the call, but `call_accepted` does not answer it. */
+/** Whether an effect is the order to stop a call. It has the effect id of the call, but `call_accepted` does not answer it. */
 function isOrderToStop({ kind }: WorkEffect): boolean {
   return kind === 'stop_call' || kind === 'stop_child';
 }

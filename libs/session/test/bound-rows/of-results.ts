@@ -21,7 +21,7 @@ function picture(bytes: number): FilePart {
 async function bounded(result: Partial<ToolResult>): Promise<ToolResult> {
   const bus = createMemoryBus();
   const outcome = { status: 'ok' as const, result: { content: [], is_error: false, ...result } };
-  const frame = { tool: undefined, readsOn: true };
+  const frame = { tool: undefined, hasReadOnTool: true };
   const { result: kept } = await boundResult(bus.blobs, outcome, frame);
   bus.close();
   return kept;

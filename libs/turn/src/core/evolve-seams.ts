@@ -12,7 +12,7 @@ import { feedbackTaken } from '../slices/injections/feedback.ts';
 import { showReminders } from '../slices/reminders/reminders.ts';
 import { closingOpened } from '../slices/runs/ending.ts';
 import { modelCallOpened } from '../slices/runs/model-answers.ts';
-import { jobEnded } from '../slices/suspension/daemon.ts';
+import { daemonJobEnded } from '../slices/suspension/daemon.ts';
 import type { SessionContext } from './context.ts';
 import type { Placed } from './place.ts';
 
@@ -37,7 +37,7 @@ const PASSED_SEAMS: {
     ...feedbackTaken(context, event),
     ...(isHooked(context, 'transform_context') ? {} : modelCallOpened(context, event)),
   }),
-  daemon_idle_pre: jobEnded,
+  daemon_idle_pre: daemonJobEnded,
   daemon_idle_post: (context, event) => ({ idle_timer: null, ...clockStarted(context, event) }),
   loop_exit: (context, event) => (context.run_started && context.pinned ? closingOpened(context, event) : {}),
 };

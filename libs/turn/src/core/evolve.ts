@@ -42,7 +42,7 @@ import { stopCheckOpened } from '../slices/runs/stop-conditions.ts';
 import { turnEnded, turnStarted } from '../slices/runs/turns.ts';
 import { personaWaitStarted } from '../slices/steps/persona-waits.ts';
 import { stepEvolved } from '../slices/steps/steps.ts';
-import { jobStarted } from '../slices/suspension/daemon.ts';
+import { daemonJobStarted } from '../slices/suspension/daemon.ts';
 import { signalReceived, suspendRequested } from '../slices/suspension/requests.ts';
 import { resumed, suspended } from '../slices/suspension/suspension.ts';
 import { timerFired } from '../slices/suspension/timers.ts';
@@ -101,7 +101,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   settings_changed: [settingsChanged],
   reprovisioned: [{ provision: null, repins: null }],
   agent_start: [{ run_started: true, provision: null, repins: null }, clockStarted],
-  turn_start: [...AT_TURN_START, jobStarted, turnStarted],
+  turn_start: [...AT_TURN_START, daemonJobStarted, turnStarted],
   message_complete: [answered],
   turn_end: [turnEnded],
   agent_end: [...AT_RUN_END, (_, event) => ({ stop_reason: event.stop_reason }), clockStopped, parentAwaitsNotice],

@@ -32,7 +32,7 @@ export interface StoredState {
 }
 
 /** Maximum of events per input: enough to drain every queue, and to settle every call of the largest batch twice. */
-const DERIVED_MAX = 4_096;
+const EVENTS_PER_INPUT_MAX = 4_096;
 
 /**
  * The live machine of a session. It never acts by itself, so a host can discard it at any time and fold the journal
@@ -72,7 +72,7 @@ export class SessionActor {
   }
 
   /** Drops the XState actor until its next use, and keeps its state, which needs a fraction of the memory. */
-  rest(): void {
+  releaseMemory(): void {
     if (!this.#actor) return;
     this.#rested = this.#actor.getSnapshot();
     this.#actor = null;
@@ -119,7 +119,7 @@ export class SessionActor {
       events.push(event);
     }
     for (let derived = next(this.state); derived; derived = next(this.state)) {
-      if (events.length >= DERIVED_MAX)
+      if (events.length >= EVENTS_PER_INPUT_MAX)
         throw new DerivationUnboundedError(`one ${input.type} causes ${events.length} events (record ${n})`);
       this.send(derived, n, atMs);
       events.push(derived);

@@ -7,11 +7,12 @@
  * runner looks that result up in a table. The plain runner is XState itself.
  *
  * CHART-1  The chart is written once, in `chart.ts`. The compiled runner reads its table from XState's parse of the chart.
- * CHART-2  Both runners give the same snapshots. XState's runner is the reference.
+ * CHART-2  Both runners give the same snapshots. XState's runner is the reference. Tests compare them: `chart-runner.test.ts`,
+ *          and the golden traces. Nothing compares them at run time.
  * CHART-3  Both runners run as XState actors on XState's snapshots. Only the work between two snapshots differs.
  * CHART-4  A chart with a feature that the compiled runner does not implement is rejected when this module loads.
  * CHART-5  The runner is selected for the whole process. An existing actor keeps its runner until
- *          `SessionActor.rest` (actor.ts) drops it.
+ *          `SessionActor.releaseMemory` (actor.ts) drops it.
  *
  * What the compiled runner needs of XState beyond its documentation, with the function that relies on it. After an
  * upgrade, `test/xstate-assumptions.test.ts` names each one that no longer holds.
@@ -84,10 +85,10 @@ export interface CompiledChart {
  * @throws Error if the chart has a feature that the compiled runner does not implement (CHART-4).
  */
 export function compileChart(chart: Chart, reduce: Reducer): CompiledChart {
+  const nodes = nodesFrom(chart.root);
+  for (const node of nodes) rejectUnsupported(node);
   const states: ReadonlyMap<string, CompiledState> = new Map(
-    nodesFrom(chart.root)
-      .filter(isLeaf)
-      .map((node) => [leafName(node), compileState(chart, node)]),
+    nodes.filter(({ type }) => type === 'atomic').map((node) => [leafName(node), compileState(chart, node)]),
   );
   // Snapshots made here share the value of their state, so most events find their state by identity.
   const stateByValue: ReadonlyMap<unknown, CompiledState> = new Map(
@@ -148,8 +149,8 @@ let selected: ChartRunner = 'compiled';
 /**
  * Selects the runner of all actors that this process creates from now on.
  *
- * The journals of both runners are the same, byte for byte. Plain XState is slower; it shows whether the compiled runner
- * causes a fault.
+ * The journals of both runners are the same, byte for byte. Plain XState is slower. Tests select it, to show whether the
+ * compiled runner causes a fault; no setting of a host does.
  * @returns the runner that was selected before.
  */
 export function selectChartRunner(runner: ChartRunner): ChartRunner {
@@ -215,12 +216,11 @@ function nodesFrom(node: ChartNode): readonly ChartNode[] {
   return [node, ...Object.values(node.states).flatMap(nodesFrom)];
 }
 
-function isLeaf({ id, type, entry, exit, invoke, after }: ChartNode): boolean {
+function rejectUnsupported({ id, type, entry, exit, invoke, after }: ChartNode): void {
   if (type !== 'atomic' && type !== 'compound') reject(id, `the state type ${type}`);
   if (invoke.length > 0) reject(id, 'invocations');
   if (after.length > 0) reject(id, 'delayed transitions');
   if (entry.length + exit.length > 0) reject(id, 'entry or exit actions');
-  return type === 'atomic';
 }
 
 /** The state that a session is in once it has entered `node`. */

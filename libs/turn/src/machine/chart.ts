@@ -4,7 +4,8 @@
  *
  * TURN-1  Its events are the journal's events. The machine raises none itself: `next` derives the following event.
  * TURN-2  It starts no effects. Effects are data in the context, and `effectsOf` lists them. No invoke, after or spawn.
- * TURN-3  Every seam and every wait is a child state, so the chart is the catalogue of seams.
+ * TURN-3  Every seam and every wait is a child state, so the chart shows where each seam is passed. Their catalogue is `SEAMS`
+ *         (libs/protocol, seams.ts).
  * TURN-4  The call table holds the states of calls that run in parallel. The root accepts events of calls in every
  *         state, except `approval_requested`. The states that wait for calls or approvals have transitions of their own
  *         for some of these events, with guards that read the table. After `approval_requested` the session is in
@@ -43,9 +44,9 @@ const SUSPENDED = '#session.suspended';
 /**
  * After a batch and its post_turn hooks: file_edited hooks if files were edited, then the end of the turn (`closing`).
  */
-const afterTurn = [to(`${CHECK}.file_edited`, 'has_edits'), to(`${CHECK}.closing`)] as const;
+const afterPostTurnHooks = [to(`${CHECK}.file_edited`, 'has_edits'), to(`${CHECK}.closing`)] as const;
 
-const afterBatch = [to(`${CHECK}.post_turn`, 'hooked_post_turn'), ...afterTurn] as const;
+const afterBatch = [to(`${CHECK}.post_turn`, 'hooked_post_turn'), ...afterPostTurnHooks] as const;
 
 /** After the gate hooks: permission_asked hooks check the calls with the ruling `ask`; then the seam follows. */
 const afterGate = [to(`${EXECUTE}.permission_asked`, 'has_calls_to_ask'), to(`${EXECUTE}.dispatching`)] as const;
@@ -330,7 +331,7 @@ export const turnMachine = turnSetup.createMachine({
       states: {
         post_turn: {
           tags: ['wait'],
-          on: { consult_ended: [to('iteration_end', 'was_plain_answer'), ...afterTurn] },
+          on: { consult_ended: [to('iteration_end', 'was_plain_answer'), ...afterPostTurnHooks] },
         },
         file_edited: {
           tags: ['wait'],

@@ -169,13 +169,13 @@ export const UNKNOWN_QUESTION =
  * is not aborting, the call has no cancel and no preempting interrupt, and no interrupt is queued. Otherwise the call
  * ends as `interrupted`, or as `cancelled` after its cancel.
  */
-export function asksAboutUnknown(context: SessionContext, row: CallRow): boolean {
+export function mustAskAboutUnknown(context: SessionContext, row: CallRow): boolean {
   const stopped = context.aborting || row.cancel || row.preempted;
   return context.pinned?.asks_unknown === true && !stopped && !interruptWaits(context);
 }
 
 /** The event that parks a call with {@link UNKNOWN_QUESTION}. */
-export function askAboutUnknown(context: SessionContext, { call_id, tool, args }: CallRow): SessionEvent {
+export function buildUnknownRequest(context: SessionContext, { call_id, tool, args }: CallRow): SessionEvent {
   return {
     type: 'approval_requested',
     call_id,

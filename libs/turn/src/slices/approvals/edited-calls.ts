@@ -1,7 +1,8 @@
 /**
  * Edited calls: a person allows a parked call with other arguments. The edited call must pass the rules that deny (of
  * the persona, the start, ancestor sessions, the host's policy, remembered ones) and `PreToolUse` hooks. `gate_tool_calls` and
- * `permission_asked` hooks are not called again. The host has validated the arguments against the tool's schema.
+ * `permission_asked` hooks are not called again. The host has validated the arguments against the tool's schema
+ * (`withValidArguments` in libs/session, check-command.ts).
  *
  * EDIT-1  An edit is not a decision. While hooks check it the call stays parked, and the first decision wins
  *     (APPROVAL-2, approvals.ts).

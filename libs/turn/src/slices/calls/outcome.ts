@@ -15,7 +15,7 @@ import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late, reject } from '../../core/decision.ts';
 import { isEnded, type MachineState } from '../../machine/state.ts';
-import { askAboutUnknown, asksAboutUnknown } from '../approvals/approvals.ts';
+import { buildUnknownRequest, mustAskAboutUnknown } from '../approvals/approvals.ts';
 import { hooksFor } from '../hooks/consult.ts';
 import { suspendRequestOfCall } from '../suspension/requests.ts';
 import { resultAfterCancel, settleCancelled } from './cancel.ts';
@@ -23,8 +23,9 @@ import type { KnownTool } from './state.ts';
 import { callRow } from './table.ts';
 
 /**
- * Decides the outcome of a call: the end of the call; or `call_returned`, if PostToolUse hooks must check the result;
- * or an approval request, if a person must decide about an unknown outcome. The outcome is late, and ignored, unless
+ * Decides the outcome of a call: the end of the call, and after it a request to suspend the session (`park`); or
+ * `call_returned`, if PostToolUse hooks must check the result; or an approval request, if a person must decide about an
+ * unknown outcome. A cancelled call: `settleCancelled` (cancel.ts). The outcome is late, and ignored, unless
  * the call is running with the effect id of the outcome.
  */
 export function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
@@ -43,7 +44,8 @@ export function decideCall(context: SessionContext, outcome: CallOutcome): Decis
       ...timedOut,
     });
   }
-  if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(context, row));
+  if (outcome.status === 'interrupted' && mustAskAboutUnknown(context, row))
+    return events(buildUnknownRequest(context, row));
   // This session did not cancel the call. So a `cancelled` of a worker (the command `call_outcome`), or of a host that
   // gave up the effect (`stoppedOutcome`), is recorded as `error`. The `cancelled` of a child is kept, because a child
   // can be cancelled in its own session. For a tool that stops by itself during its request, `checked`

@@ -92,7 +92,7 @@ export function preemptRequested(row: CallRow, { actor }: NonNullable<CallAt<'ru
   return row.status === 'running' ? { ...row, preempted: { actor } } : row;
 }
 
-/** A cancel of a sent call without a recorded result was requested. */
+/** A cancel of a call that was sent and has not ended was requested: it runs, or hooks check its result. */
 export function cancelRequested(row: CallRow, cancel: CallCancel): CallRow {
   return row.status === 'running' || row.status === 'returned' ? { ...row, cancel } : row;
 }

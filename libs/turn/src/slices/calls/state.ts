@@ -13,7 +13,7 @@
  * | asked | `consult_ended` of permission_asked; before it `hook_vetoed` | `consult_outcome` | `asked`, `granted_by` |
  * | ruled | none: `rulingOn` (ruling.ts); a denial is the end | | |
  * | parked | `approval_requested` | the input of the previous rung; `call_outcome`, if the outcome of a running call is unknown | `parked`, `expiry`, `notice` |
- * | released | `approval_decided` | `approve`, `timer`, or `consult_outcome` | `allowed` or `proposed`, `decided` |
+ * | released | `approval_decided` | `approve`, `timer`, `consult_outcome`, or the input that ends the wait | `allowed`; or `proposed`, `decided` unless the wait was dropped |
  * | started | `call_started`, after the `loop_checkpoint` of pre_tool_dispatch | as for parked or released; or the end of another call | `running`, `effect_id` |
  * | accepted | `call_accepted`, only for `long_running` tools and children | `call_accepted` | `accepted` |
  * | returned | `call_returned`, only with PostToolUse hooks | `call_outcome`, `child_ended`, or `provision_outcome` of a hand-off | `returned` |

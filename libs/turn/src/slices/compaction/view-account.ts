@@ -52,7 +52,7 @@ export function viewAfter(
       return added(view, tokens, isClearable(content) ? { results: 1, result_tokens: tokens } : {});
     }
     case 'reminder_inherited': {
-      const tokens = estimateMessage(summaryShape(event.body));
+      const tokens = estimateMessage(asContent(event.body));
       return added(view, tokens, event.preserve_on_compact ? { preserved: 1, preserved_tokens: tokens } : {});
     }
     case 'reminder_fired':
@@ -65,7 +65,7 @@ export function viewAfter(
     case 'compaction_started':
       return { ...view, steps: view.steps + 1 };
     case 'compaction_done': {
-      const summary = event.summary === undefined ? null : estimateMessage(summaryShape(event.summary));
+      const summary = event.summary === undefined ? null : estimateMessage(asContent(event.summary));
       const { older, kept } = splitForCompaction(view, event.strategy, event.kept_turns, summary);
       const enough = event.tokens_after <= event.window - event.reserve;
       return {
@@ -101,7 +101,7 @@ export function pinOf(event: EventOf<'message_injected'> | EventOf<'reminder_fir
  * @param age the number of turns that ended since its delivery, which determines its part of the view.
  */
 export function viewWithoutReminder(view: ViewAccount, body: string, preserved: boolean, age: number): ViewAccount {
-  const tokens = estimateMessage(summaryShape(body));
+  const tokens = estimateMessage(asContent(body));
   const pin = preserved ? { preserved: -1, preserved_tokens: -tokens } : {};
   const without = (part: ViewPart) => sum(part, { ...EMPTY_PART, messages: -1, tokens: -tokens, ...pin });
   const left = { ...view, tokens: Math.max(0, view.tokens - tokens) };
@@ -131,7 +131,7 @@ export function compactionResult(
   keptTurns: number,
   summary: string | null,
 ): CompactionResult {
-  const summaryTokens = summary === null ? null : estimateMessage(summaryShape(summary));
+  const summaryTokens = summary === null ? null : estimateMessage(asContent(summary));
   const { part, older, kept } = splitForCompaction(view, strategy, keptTurns, summaryTokens);
   const rest = kept.reduce(sum, view.open);
   const before = view.system_tokens + view.tool_tokens + part.tokens + rest.tokens;
@@ -200,13 +200,16 @@ export function knownWindow(
   return { window: refused_at, reserve: Math.ceil((reserve / window) * refused_at) };
 }
 
-/** How many tokens a prompt must grow after an insufficient or skipped compaction before the next one is tried. */
+/**
+ * How many tokens a prompt must grow after an insufficient or skipped compaction before the next one is tried. A compaction
+ * must gain more than half of it (`gainToExceed`, compaction.ts).
+ */
 export function patience(window: number): number {
   return Math.ceil(window / 20);
 }
 
 /** A text in the form of a message's content. */
-function summaryShape(text: string): { content: [{ type: 'text'; text: string }] } {
+function asContent(text: string): { content: [{ type: 'text'; text: string }] } {
   return { content: [{ type: 'text', text }] };
 }
 
@@ -242,6 +245,7 @@ function archivable(view: ViewAccount, part: ViewPart): number {
   return part.messages - part.steers - part.preserved - (view.has_summary ? 1 : 0);
 }
 
+// A provider has reported the size of the prompt. The first report after a compaction decides whether it was sufficient.
 function reported(view: ViewAccount, tokens: number, compaction: ResolvedCompaction | undefined): ViewAccount {
   if (!view.settling || !compaction) return viewWith(view, { tokens });
   const { window, reserve } = knownWindow(view, compaction);

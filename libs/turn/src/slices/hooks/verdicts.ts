@@ -1,5 +1,6 @@
 /**
- * Reads the answers of hooks one by one. Whether a failed answer refuses: `failsClosed`.
+ * The answers of a consult, one for each called hook, and the events of single answers and decisions. Whether a failed
+ * answer refuses: `failsClosed`.
  */
 
 import {

@@ -38,18 +38,18 @@ export function preempt(context: SessionContext, commandId: string, actor: Actor
   if (context.aborting) return {};
   if (context.model) return { model: { ...context.model, preempted: true } };
   if (!context.calls.some(isInFlight))
-    return context.turn_open ? { preempting: [...queuedInterrupts(context), commandId] } : {};
+    return context.turn_open ? { preempting: [...stillPreempting(context), commandId] } : {};
   return { calls: context.calls.map((row) => preemptRequested(row, { actor })) };
 }
 
 /** Whether the next model call must end before it is sent: a preempting interrupt of the open turn is still queued. */
 export function isPreempted(context: SessionContext): boolean {
-  return queuedInterrupts(context).length > 0;
+  return stillPreempting(context).length > 0;
 }
 
 // A message that was delivered, revoked, blocked or collapsed meanwhile ends nothing. Nor does a message whose text was
 // replaced, as long as hooks must check the new text.
-function queuedInterrupts(context: SessionContext): readonly string[] {
+function stillPreempting(context: SessionContext): readonly string[] {
   const waits = (id: string) => context.pending.some((one) => one.command_id === id && !awaitsVerdict(context, one));
   return context.preempting.filter(waits);
 }

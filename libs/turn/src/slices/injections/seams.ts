@@ -87,7 +87,7 @@ function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
 
 /**
  * The messages that are due at a seam, in the order of the queue. Of those with a mode of the seam (`SEAMS`):
- * - none at the last seam of the last turn (`isCapped`), because no model request follows
+ * - none at `post_tool_dispatch` and `iteration_end` of the last turn (`isCapped`), because no model request follows
  * - otherwise all, with the drain policy `all` or at `loop_exit`
  * - otherwise (`one_at_a_time`) the first, if a model request has followed the last delivery
  * - otherwise none, because no model request has shown the last delivery yet. The exception is an interrupt in the list

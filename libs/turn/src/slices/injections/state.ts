@@ -1,4 +1,4 @@
-/** Queued messages: steers, reminders, follow-ups and feedback. */
+/** Queues of a session: messages (steers, reminders and follow-ups), and feedback. */
 import type { Actor, InjectionVerb, MessageSource, Mode, ReminderFields } from '@coxswain/protocol';
 
 /** A steer or a reminder that is queued for a seam. A queued follow-up is a {@link PendingFollowup}. */

@@ -53,13 +53,13 @@ function stopReason(context: SessionContext): StopReason {
   if (context.stop_reason) return context.stop_reason;
   if (context.batch_open && context.delivered_at_end === 0 && batchTerminates(context)) return 'terminated';
   if (isStopped(context)) return 'stop_condition';
-  if (context.batch_open && !stepHasEnded(context)) return cap(context);
+  if (context.batch_open && !stepHasEnded(context)) return reasonOfCap(context);
   return isCapped(context) && (context.cut_short || needsRepair(context) || queuedWorkContinuesRun(context))
-    ? cap(context)
+    ? reasonOfCap(context)
     : 'end_turn';
 }
 
-function cap(context: SessionContext): StopReason {
+function reasonOfCap(context: SessionContext): StopReason {
   return isAtLastTurn(context) ? 'max_turns' : 'budget_exceeded';
 }
 
@@ -141,7 +141,10 @@ function unsettledPayload(context: SessionContext): JsonObject {
   return { undelivered: injections.length, injections: injections.slice(0, NAMED_MAX), ...jobs };
 }
 
-/** The run has failed: no new work may start. An earlier stop reason and an earlier failure are kept. */
+/**
+ * The run has failed: no new work may start. An earlier stop reason and an earlier failure are kept. A failure of the model or
+ * of the provisioning closes its open effect.
+ */
 export function runFailed(context: SessionContext, event: Placed<'run_failed'>): Partial<SessionContext> {
   return {
     aborting: true,

@@ -35,8 +35,8 @@ import { answerOfStep, stepFailure } from '../steps/steps.ts';
 import { textStop } from './stop-conditions.ts';
 
 /**
- * Decides the outcome of the open model call. A complete answer is recorded whole, unless the run is aborting; then the
- * first text stop condition that is true of it. Any other answer is recorded without its calls, as `partial`. If the
+ * Decides the outcome of the open model call. A complete answer of a run that is not aborting is recorded whole, and
+ * after it the first text stop condition that it fulfils. Any other answer is recorded without its calls, as `partial`. If the
  * run is aborting or an interrupt ended the call, that is all. Otherwise the open step or the run fails, and an answer
  * that is empty without its calls is not recorded. A prompt that is too long: `decideOverflow`.
  */

@@ -18,8 +18,8 @@ import { personaWait } from '../steps/persona-waits.ts';
 /**
  * Decides a claim. After `modelRestartsMax` restarts, a model call fails the run, and a compaction continues as after a
  * failed model step (`afterFailedSummary`, compaction.ts). This does not apply in an aborting run, nor to a model call
- * that an interrupt has ended, nor to a model step that waits for its persona. The first claim of a copy: `decideAfterCopy` (copies.ts). A claim is ignored if its
- * epoch is not newer.
+ * that an interrupt has ended, nor to a model step that waits for its persona. The first claim of a copy:
+ * `decideAfterCopy` (copies.ts). A claim is ignored if its epoch is not newer.
  */
 export function decideOwned(state: MachineState, input: OwnedInput): Decision {
   const { context } = state;

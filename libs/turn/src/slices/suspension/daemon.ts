@@ -14,7 +14,7 @@ import { NO_RELAY } from '../handoff/state.ts';
 import { queuedWorkContinuesRun } from '../runs/continuation.ts';
 
 /** A daemon has finished its job (the seam `daemon_idle_pre` was passed): counts start again for the next job. */
-export function jobEnded(context: SessionContext, event: Placed<'loop_checkpoint'>): Partial<SessionContext> {
+export function daemonJobEnded(context: SessionContext, event: Placed<'loop_checkpoint'>): Partial<SessionContext> {
   return {
     turns_counted: 0,
     hops: 0,
@@ -29,7 +29,7 @@ export function jobEnded(context: SessionContext, event: Placed<'loop_checkpoint
  * A turn starts. If the clock is stopped, the turn starts the next job of a daemon, and its clock: a suspension was
  * requested while the daemon idled, and hooks denied it or a resume withdrew it. In all other cases the clock runs.
  */
-export function jobStarted(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+export function daemonJobStarted(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
   if (context.count.running_since_ms !== null) return {};
   return { idle_timer: null, ...setBudgetTimer(context, event, startClock(context.count, event.at_ms)) };
 }
