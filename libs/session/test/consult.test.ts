@@ -333,6 +333,38 @@ describe('a return whose parts cannot become blobs', () => {
   });
 });
 
+describe('a call with arguments of many small parts', () => {
+  const list = (bytes: number): Json => ({ list: Array.from({ length: bytes / 2 }, () => 1) });
+  const points = [
+    'PreToolUse',
+    'gate_tool_calls',
+    'permission_asked',
+    'OnApprovalRequested',
+    'permission_replied',
+    'PostToolUse',
+  ] as const;
+  const asking = { permissions: { rules: [{ tool: '*', action: 'ask' }] } } as const;
+
+  test.each(points)('can have several hooks of %s: the journal has their payload once', async (point) => {
+    const bed = testBed();
+    const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
+    bed.hooks.registrations = ids.map((id) => hook(point, id));
+    if (point === 'gate_tool_calls')
+      bed.hooks.handlers = Object.fromEntries(ids.map((id) => [id, returns([{ allow: true }])]));
+    bed.models.answers = [ask(call('c1', 'read', list(100_000))), say('done')];
+    await bed.host();
+    await bed.start(asking);
+    await bed.send('approve', { call_id: 'c1', decision: 'allow' });
+    await bed.time.advance(20);
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+    expect(asked(bed)).toEqual(ids);
+    const [first, ...others] = await bed.eventsOf('hook_call');
+    expect(JSON.stringify(first?.payload)).toContain(JSON.stringify(list(100_000)));
+    for (const other of others) expect(other).not.toHaveProperty('payload');
+    for (const { payload } of bed.hooks.asked) expect(payload).toEqual(first?.payload);
+  });
+});
+
 describe('a run that is cancelled while a hook is asked', () => {
   test('ends at once; the call is not run', async () => {
     const bed = testBed();
