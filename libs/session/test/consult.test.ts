@@ -2,7 +2,14 @@
  * `consultHooks`: order, chain, time limits, and failures.
  */
 import type { HookRequest } from '@coxswain/ports';
-import { BOUNDS, type ConsultOutcome, type HookAnswer, type HookTable, type Json } from '@coxswain/protocol';
+import {
+  BOUNDS,
+  type ConsultOutcome,
+  type HookAnswer,
+  type HookTable,
+  type Json,
+  type JsonObject,
+} from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { type Handler, hook, returns, silent, throws } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
@@ -343,7 +350,7 @@ describe('a call with arguments of many small parts', () => {
     'permission_replied',
     'PostToolUse',
   ] as const;
-  const asking = { permissions: { rules: [{ tool: '*', action: 'ask' }] } } as const;
+  const asking: JsonObject = { permissions: { rules: [{ tool: '*', action: 'ask' }] } };
 
   test.each(points)('can have several hooks of %s: the journal has their payload once', async (point) => {
     const bed = testBed();
