@@ -46,8 +46,7 @@ export const checkSuspensions: Checker = ({ records }) => {
           break;
         case 'step_finished':
           // A failed step that is escalated replaces an earlier request, and keeps its command.
-          if (event.error_boundary === 'escalate')
-            asked = { type: 'suspend_requested', ...(asked?.command_id ? { command_id: asked.command_id } : {}) };
+          if (event.error_boundary === 'escalate') asked = { type: 'suspend_requested', ...commandOf(asked) };
           break;
         case 'steering_received':
         case 'reminder_injected':
@@ -136,6 +135,10 @@ export const checkSuspensions: Checker = ({ records }) => {
   }
   return wrong.concat(earlyDaemons(records));
 };
+
+function commandOf(asked: EventOf<'suspend_requested'> | null): Pick<EventOf<'suspend_requested'>, 'command_id'> {
+  return asked?.command_id === undefined ? {} : { command_id: asked.command_id };
+}
 
 function otherThanAsked(
   { n, at }: JournalRecord,
