@@ -389,6 +389,13 @@ describe('transform_context hooks', () => {
       await bed.time.settle();
       expect(newest(bed)).toEqual(shown);
       expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+
+      const n = (await bed.records()).findLast(({ input }) => input.type === 'consult_outcome')?.n ?? 0;
+      const messages = bed.hooks.asked.at(-1)?.messages?.filter(({ role }) => role !== 'reminder') ?? [];
+      const shape = { messages } as unknown as Json;
+      await bed.send('start', { fork: { session: 's1', n, changes: { verdicts: { shape } } } }, { session: 'f1' });
+      expect(newest(bed)).toEqual(messages.map(line));
+      expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant', 'tool']);
     });
 
     test('is cleared while another host asks them again', async () => {
