@@ -246,7 +246,7 @@ test('a pause lets the step end that runs, and holds up the next one; hooks are 
     const journal = await endOf(fixture.bus, id);
     expect(journal.of('message_complete')).toHaveLength(2);
     expect(journal.of('persona_step_lost')).toEqual([]);
-    expect(journal.of('hook_call').map(({ point, payload }) => [point, payload.version, payload.reason])).toEqual([
+    expect(journal.of('hook_call').map(({ point, payload }) => [point, payload?.version, payload?.reason])).toEqual([
       ['OnPersonaPaused', one.version, 'a look'],
       ['OnPersonaResumed', one.version, undefined],
     ]);

@@ -4,6 +4,8 @@
 import type { StoredRecord } from '@coxswain/ports';
 import { decodeRecord, partitionOf } from '@coxswain/protocol';
 import { expect, test, vi } from 'vitest';
+import { NoteComparison } from '../src/hosting/compare-notes.ts';
+import { HostState } from '../src/hosting/host-state.ts';
 import { ChainBrokenError, loadSession, readTranscript } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
 import { taking } from './fake-tools.ts';
@@ -168,6 +170,26 @@ test('a session that a command loads while a claim reads its newest record keeps
   expect(await notes()).toHaveLength(1);
   await bed.time.advance(10_000);
   expect(await notes()).toEqual([]);
+});
+
+test('a partition that comes back during its comparison is due again at once', async () => {
+  const bed = testBed();
+  let reads = 0;
+  const journal = {
+    async *sessionsOf() {
+      reads++;
+      if (reads === 1) comparison.forget(7);
+      yield* [];
+    },
+  };
+  const clock = { ...bed.time.clock(), sleep: async () => {} };
+  const { active, log } = bed.ports();
+  const held = { partitions: () => new Set([7]), isFree: () => true, openWorkAt: async () => null, claim: () => {} };
+  const comparison = new NoteComparison({ active, journal, clock, log }, held, new HostState());
+  for (const expected of [1, 2, 2]) {
+    await comparison.compareDue();
+    expect(reads).toBe(expected);
+  }
 });
 
 test('a session whose note was lost is found by its journal, and one without work is not loaded', async () => {

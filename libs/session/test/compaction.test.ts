@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { compactionMessages } from '../src/effects/ask-compaction.ts';
 import { windowOf } from '../src/effects/context-window.ts';
 import { JournalReplay, statusOf } from '../src/mod.ts';
-import { hook, returns, throws } from './fake-hooks.ts';
+import { type Handler, hook, returns, silent, throws } from './fake-hooks.ts';
 import { type Answer, ask, call, say } from './fake-model.ts';
 import { answer } from './fake-tools.ts';
 import { refOf, type TestBed, testBed } from './test-bed.ts';
@@ -355,6 +355,77 @@ describe('transform_context hooks', () => {
   test('that fail open leave the request as it is', async () => {
     const bed = await played([done], {}, (each) => hooked(each, throws, { on_error: 'fail_open' }));
     expect(newest(bed)).toEqual(['user: hello']);
+  });
+
+  describe('choose among the messages that they were asked about, also if a reminder among these', () => {
+    /** The second request shows the first four messages: a call and its result, which follow the reminder, are dropped. */
+    const shown = ['user: hello', 'assistant: one', 'user: again', 'reminder: the build is frozen'];
+    const heads: Handler = async ({ messages = [] }) => ({
+      status: 'returned',
+      raw: { messages: messages.length > shown.length ? messages.slice(0, shown.length) : messages },
+    });
+    const reminded = async (bed: TestBed, answers: typeof bed.models.answers) => {
+      bed.models.answers = [say('one'), ...answers];
+      const host = await bed.host();
+      await bed.start();
+      await bed.send('remind', 'the build is frozen', { id: 'frozen' });
+      await bed.send('prompt', 'again');
+      return host;
+    };
+
+    test('is cleared before their answer', async () => {
+      const bed = testBed();
+      let answer = () => {};
+      const cleared = new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      hooked(bed, async (request, signal) => {
+        if ((request.messages?.length ?? 0) > shown.length) await cleared;
+        return heads(request, signal);
+      });
+      await reminded(bed, [reads('c1', 50), done]);
+      await bed.send('revoke', { command_id: 'frozen' });
+      answer();
+      await bed.time.settle();
+      expect(newest(bed)).toEqual(shown);
+      expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+
+      const n = (await bed.records()).findLast(({ input }) => input.type === 'consult_outcome')?.n ?? 0;
+      const messages = bed.hooks.asked.at(-1)?.messages?.filter(({ role }) => role !== 'reminder') ?? [];
+      const shape = { messages } as unknown as Json;
+      await bed.send('start', { fork: { session: 's1', n, changes: { verdicts: { shape } } } }, { session: 'f1' });
+      expect(newest(bed)).toEqual(messages.map(line));
+      expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant', 'tool']);
+    });
+
+    test('is cleared while another host asks them again', async () => {
+      const bed = testBed();
+      let isSilent = true;
+      hooked(bed, (request, signal) =>
+        isSilent && (request.messages?.length ?? 0) > shown.length ? silent(request, signal) : heads(request, signal),
+      );
+      const first = await reminded(bed, [reads('c1', 50), done]);
+      await bed.send('revoke', { command_id: 'frozen' });
+      isSilent = false;
+      first.abandon();
+      await bed.host();
+      await bed.time.advance(1_000);
+      expect(bed.models.requests).toHaveLength(3);
+      expect(newest(bed)).toEqual(shown);
+    });
+
+    test('is cleared before the request is repeated', async () => {
+      const bed = testBed();
+      hooked(bed, heads);
+      const first = await reminded(bed, [reads('c1', 50), { ...done, delayMs: 60_000 }]);
+      expect(newest(bed)).toEqual(shown);
+      await bed.send('revoke', { command_id: 'frozen' });
+      first.abandon();
+      await bed.host();
+      await bed.time.advance(1_000);
+      expect(bed.models.requests).toHaveLength(4);
+      expect(newest(bed)).toEqual(shown);
+    });
   });
 
   test('are not asked again for a request that a crash interrupted', async () => {

@@ -2,7 +2,14 @@
  * `consultHooks`: order, chain, time limits, and failures.
  */
 import type { HookRequest } from '@coxswain/ports';
-import { BOUNDS, type ConsultOutcome, type HookAnswer, type HookTable, type Json } from '@coxswain/protocol';
+import {
+  BOUNDS,
+  type ConsultOutcome,
+  type HookAnswer,
+  type HookTable,
+  type Json,
+  type JsonObject,
+} from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { type Handler, hook, returns, silent, throws } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
@@ -330,6 +337,38 @@ describe('a return whose parts cannot become blobs', () => {
     await bed.start();
     expect(await answers(bed)).toMatchObject([{ failure: { code: 'verdict_invalid' } }]);
     expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  });
+});
+
+describe('a call with arguments of many small parts', () => {
+  const list = (bytes: number): Json => ({ list: Array.from({ length: bytes / 2 }, () => 1) });
+  const points = [
+    'PreToolUse',
+    'gate_tool_calls',
+    'permission_asked',
+    'OnApprovalRequested',
+    'permission_replied',
+    'PostToolUse',
+  ] as const;
+  const asking: JsonObject = { permissions: { rules: [{ tool: '*', action: 'ask' }] } };
+
+  test.each(points)('can have several hooks of %s: the journal has their payload once', async (point) => {
+    const bed = testBed();
+    const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
+    bed.hooks.registrations = ids.map((id) => hook(point, id));
+    if (point === 'gate_tool_calls')
+      bed.hooks.handlers = Object.fromEntries(ids.map((id) => [id, returns([{ allow: true }])]));
+    bed.models.answers = [ask(call('c1', 'read', list(100_000))), say('done')];
+    await bed.host();
+    await bed.start(asking);
+    await bed.send('approve', { call_id: 'c1', decision: 'allow' });
+    await bed.time.advance(20);
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+    expect(asked(bed)).toEqual(ids);
+    const [first, ...others] = await bed.eventsOf('hook_call');
+    expect(JSON.stringify(first?.payload)).toContain(JSON.stringify(list(100_000)));
+    for (const other of others) expect(other).not.toHaveProperty('payload');
+    for (const { payload } of bed.hooks.asked) expect(payload).toEqual(first?.payload);
   });
 });
 

@@ -154,7 +154,11 @@ test('a paused persona starts no step, in any process, while it is paused; hooks
   personas.setPause(DEFAULT, 'reviewer', null);
   await bed.time.settle();
   expect(await answersIn(bed)).toEqual([['from the host']]);
-  const told = (await bed.eventsOf('hook_call')).map(({ point, payload }) => [point, payload.version, payload.reason]);
+  const told = (await bed.eventsOf('hook_call')).map(({ point, payload }) => [
+    point,
+    payload?.version,
+    payload?.reason,
+  ]);
   expect(told, (await bed.lines()).join('\n')).toEqual([
     ['OnPersonaPaused', 'v1', 'its prompt is changed'],
     ['OnPersonaResumed', 'v1', undefined],

@@ -16,6 +16,8 @@ import {
   command,
   denied,
   followedUp,
+  hook,
+  hooksSaid,
   type Move,
   malformed,
   modelFailed,
@@ -25,6 +27,7 @@ import {
   reminded,
   replaced,
   resumed,
+  returned,
   revoked,
   running,
   started,
@@ -135,6 +138,42 @@ describe('a prompt with if_running becomes the message that the session accepts 
       .thenEvent('followup_received', { command_id: 's', begins_run: true })
       .when(toolsClosed)
       .thenEvent('prompt_received', { command_id: 's', run: 2 });
+  });
+
+  const late: Readonly<Record<string, { readonly way: Move; readonly rest: Move }>> = {
+    'in the last turn, while the model answers': { way: running({ maxTurns: 1 }), rest: answered() },
+    'in the last turn, while calls run': {
+      way: [running({ maxTurns: 1 }), asked(call('a', 'read'))],
+      rest: returned('a'),
+    },
+    'after a stop condition, while hooks are called': {
+      way: [
+        running({ stopWhen: [{ tool: 'read' }], hooks: [hook('post_turn')] }),
+        asked(call('a', 'read')),
+        returned('a'),
+      ],
+      rest: hooksSaid(undefined),
+    },
+  };
+  test.each(Object.entries(late))('the prompt of the next run %s', (_name, { way, rest }) => {
+    given(way)
+      .when(said())
+      .thenEvent('followup_received', { command_id: 's', begins_run: true })
+      .when(rest, toolsClosed)
+      .thenEvent('prompt_received', { command_id: 's', run: 2 });
+  });
+
+  test('a steer before the first seam of the last turn', () => {
+    given(started(), said())
+      .when(provisioned({ maxTurns: 1 }))
+      .thenEvent('loop_checkpoint', { kind: 'iteration_start', delivered_ids: ['s'] });
+  });
+
+  test('a follow-up, while hooks check the last step', () => {
+    const plan = { name: 'plan', prompt: 'Do plan.', error_boundary: 'fail' } as const;
+    given(running({ steps: [plan], hooks: [hook('PostStep', 'post')] }), answered('a plan'), said())
+      .when(hooksSaid(undefined))
+      .thenEvent('message_injected', { command_id: 's', origin: 'followup' });
   });
 });
 

@@ -126,7 +126,7 @@ describe('5: calls that can never run', () => {
       hooksSaid(undefined),
     );
     const gate = session.steps.at(-1)?.events.find((event) => event.type === 'hook_call');
-    expect(gate?.type === 'hook_call' && gate.payload.calls).toEqual([{ name: 'read', args: {}, call_id: 'b' }]);
+    expect(gate?.type === 'hook_call' && gate.payload?.calls).toEqual([{ name: 'read', args: {}, call_id: 'b' }]);
     expect(session.lines()).not.toContain('hook_call PreToolUse PreToolUse a');
   });
 });

@@ -125,7 +125,7 @@ describe('their payloads contain', () => {
       modelStopped(),
     ).when(toolsClosed);
     const asking = session.steps.at(-1)?.events.find((event) => event.type === 'hook_call');
-    expect(asking?.type === 'hook_call' && asking.payload.unsettled).toMatchObject({
+    expect(asking?.type === 'hook_call' && asking.payload?.unsettled).toMatchObject({
       undelivered: 70,
       injections: { length: 64 },
     });

@@ -280,6 +280,16 @@ describe('a model that fails in a step', () => {
     expect(suspensions(byCommand)).toEqual([{ ...parked, command_id: 's' }]);
   });
 
+  test('an escalated step waits for a person although an interrupt came after an earlier request', () => {
+    const interrupted = steered('m', 'interrupt_immediate');
+    for (const before of [[interrupted], [suspended('s'), interrupted]])
+      given(running(bounded('escalate')), ...before)
+        .when(modelFailed())
+        .thenIncludes('loop_checkpoint iteration_end delivers m')
+        .thenNever('resumed')
+        .thenState('suspended.parked');
+  });
+
   test('no pre_suspend hook is called for a suspension without a request', () => {
     given(running({ ...bounded('escalate'), hooks: [hook('pre_suspend')] }))
       .when(modelFailed())

@@ -510,7 +510,8 @@ export const EVENT_SCHEMAS = {
     call_id: z.string().optional(),
     /** The steer or follow-up that `user_prompt_submit` hooks check, or the `approve` with the edited call. */
     command_id: z.string().optional(),
-    payload: WrapperObject,
+    /** Left out where it is large and the first `hook_call` of the consult has it. */
+    payload: WrapperObject.optional(),
   }),
   hook_returned: event('hook_returned', {
     hook: z.string(),

@@ -244,7 +244,7 @@ export class SessionWorker implements EffectWorker {
           isRunAborting: () => this.#view().state.context.aborting,
           transcript: () => transcript.view(),
           traceparent: this.#traceparent(effect, state),
-          ...(effect.point === 'transform_context' ? { messages: transcript.view() } : {}),
+          ...(effect.point === 'transform_context' ? { messages: transcript.viewAsked() } : {}),
           onFeedback: (hook: string, text: string) => this.#feedback(`hook:${hook}`, text),
         };
         return consultHooks(asker(ports.hooks, ports.served), ports.clock, consult, signal);

@@ -87,9 +87,11 @@ export class NoteComparison {
     for (const p of [...this.#host.partitions()].filter(isDue)) {
       if (this.#state.isLeaving || !this.#host.partitions().has(p)) continue;
       // A stream holds a few partitions. While one stream is unavailable, the partitions of the others are compared.
+      // Due until the end of its comparison, and also after it if `forget` has removed the entry meanwhile.
+      this.#comparedMs.set(p, Number.NEGATIVE_INFINITY);
       try {
         await this.#compare(p);
-        this.#comparedMs.set(p, clock.monotonicMs());
+        if (this.#comparedMs.has(p)) this.#comparedMs.set(p, clock.monotonicMs());
       } catch (error) {
         failures.push(error);
       }

@@ -95,7 +95,7 @@ function changeVerdicts(
   const { point, hooks, call_id } = consult;
   const stranger = Object.keys(verdicts).find((hook) => hook !== EVERY_HOOK && !hooks.includes(hook));
   if (stranger !== undefined) return misfit(record, `verdicts.${stranger}`, 'this hook was not asked at this record');
-  const view = point === 'transform_context' ? transcript.view() : undefined;
+  const view = point === 'transform_context' ? transcript.viewAsked() : undefined;
   const answers: HookAnswer[] = [];
   let { payload } = consult;
   const budget = regexBudget();

@@ -30,12 +30,13 @@ import {
   type ToolDefinition,
   type ToolMessage,
   type ToolResult,
+  type TransformContext,
   type UserMessage,
   userText,
 } from '@coxswain/protocol';
 import { because, isClearable, nameOf, pinOf } from '@coxswain/turn';
 import { Interned } from './interned.ts';
-import { shapeView } from './shape-view.ts';
+import { type ShownView, shapeView } from './shape-view.ts';
 import { editedNote, isStored } from './shown-files.ts';
 
 /** Persona and tools of a run, as its last `persona_changed` and `tools_changed` events say. */
@@ -94,7 +95,9 @@ export class Transcript {
   #lastAnswer: AssistantMessage | null = null;
   /** Who cancelled the run, and why. */
   #cancelled: string | null = null;
-  /** The list that `transform_context` hooks returned for the next request. */
+  /** The view that `transform_context` hooks are asked about, for the next request. */
+  #asked: ShownView | null = null;
+  /** The list that these hooks returned: indexes into that view, or messages. */
   #transformed: readonly (number | Message)[] | null = null;
 
   /** The messages that a request would show now. */
@@ -104,9 +107,28 @@ export class Transcript {
 
   /** As {@link view}, but built on demand: later events do not change the result. */
   viewLater(): () => readonly Message[] {
-    const settings = this.#frame.persona?.definition.transform_context;
-    const leavesOut = settings?.last_n_turns !== undefined;
-    const view = {
+    const settings = this.#settings;
+    const transformed = this.#transformed;
+    // The end of a reminder may have moved the messages since.
+    const view = (transformed && this.#asked) ?? this.#newest();
+    return () => shapeView(view, settings, transformed);
+  }
+
+  /**
+   * The messages that `transform_context` hooks are asked about: the view at their first `hook_call`. Reminders that
+   * ended since stay in it, so that the indexes in the answers remain valid.
+   */
+  viewAsked(): readonly Message[] {
+    return shapeView(this.#asked ?? this.#newest(), this.#settings, null);
+  }
+
+  get #settings(): TransformContext | undefined {
+    return this.#frame.persona?.definition.transform_context;
+  }
+
+  #newest(): ShownView {
+    const leavesOut = this.#settings?.last_n_turns !== undefined;
+    return {
       messages: this.#messages,
       length: this.#messages.length,
       turnEnds: this.#turnEnds,
@@ -114,8 +136,6 @@ export class Transcript {
       summarized: this.#summary !== null,
       always: leavesOut ? new Set<Message>([...this.#pins.keys(), ...this.#prompt]) : NONE,
     };
-    const transformed = this.#transformed;
-    return () => shapeView(view, settings, transformed);
   }
 
   /** Number of messages. Those that wait for the end of a batch of calls do not count. */
@@ -181,7 +201,7 @@ export class Transcript {
         break;
       case 'context_overflowed':
         if (event.message) this.#lastAnswer = event.message;
-        this.#transformed = null;
+        this.#requestEnded();
         break;
       case 'approval_decided':
         if (event.args) this.#batch?.edited.set(event.call_id, editedNote(event));
@@ -214,10 +234,13 @@ export class Transcript {
         break;
       case 'turn_end':
         this.#turnEnds.push(this.#messages.length);
-        this.#transformed = null;
+        this.#requestEnded();
         break;
       case 'compaction_done':
         this.#compact(event);
+        break;
+      case 'hook_call':
+        if (event.point === 'transform_context') this.#asked ??= this.#newest();
         break;
       case 'hook_returned':
         if (event.verdict?.kind === 'replace_messages') this.#transformed = event.verdict.messages;
@@ -276,8 +299,13 @@ export class Transcript {
     this.#turnEnds = this.#turnEnds.map((end) => (end > at ? end - 1 : end));
   }
 
-  #answer({ message }: EventOf<'message_complete'>): void {
+  #requestEnded(): void {
+    this.#asked = null;
     this.#transformed = null;
+  }
+
+  #answer({ message }: EventOf<'message_complete'>): void {
+    this.#requestEnded();
     if (message.content.length > 0) {
       this.#messages.push(message.partial ? this.#marked(message) : message);
       this.#lastAnswer = message;

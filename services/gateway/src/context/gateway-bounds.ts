@@ -128,7 +128,8 @@ export const GATEWAY_BOUNDS = {
   exportMaxMs: 60 * 60_000,
   /**
    * Concurrent reads of states and newest records, each up to 3 MiB. A host that does not respond occupies a slot for
-   * five seconds.
+   * five seconds. So does one with too many queries: a read keeps its slot while it asks again, so that waiting reads
+   * add no queries.
    */
   stateReadsMax: 16,
   /** Concurrent reads of journal pages for requests, and as many for watchers. */

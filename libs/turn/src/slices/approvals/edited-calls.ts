@@ -41,7 +41,7 @@ import {
 import { rulingOn } from '../calls/ruling.ts';
 import type { CallRow, ProposedEdit } from '../calls/state.ts';
 import { callRow, noteOnCall, toolPayload } from '../calls/table.ts';
-import { hooksFor, isAsking, payloadHead } from '../hooks/consult.ts';
+import { hooksFor, isAsking, payloadHead, recordedPayload } from '../hooks/consult.ts';
 import type { OpenConsult } from '../hooks/state.ts';
 import { textBytes } from '../injections/waiting.ts';
 import { alreadyDecided, settleApproval } from './approvals.ts';
@@ -155,7 +155,7 @@ export function consultEditedCall(context: SessionContext, effectId: string): Se
     effect_id: consult?.effect_id ?? effectId,
     call_id,
     command_id,
-    payload,
+    ...recordedPayload(consult, payload),
   };
 }
 

@@ -24,7 +24,7 @@ import { isOfEdit } from '../approvals/edited-calls.ts';
 import { rulingOn } from '../calls/ruling.ts';
 import type { CallRow } from '../calls/state.ts';
 import { callRow, toolPayload } from '../calls/table.ts';
-import { hooksFor, isAsking, payloadHead, personaOfTurn } from './consult.ts';
+import { hooksFor, isAsking, payloadHead, personaOfTurn, recordedPayload } from './consult.ts';
 import { ANNOUNCED, type AnnouncedPoint, type Announcement } from './state.ts';
 
 /** Length of the full queue (ANNOUNCE-3, ANNOUNCE-4). */
@@ -170,7 +170,7 @@ export function announce(context: SessionContext, leaf: string, effectId: string
     hook: hook.id,
     point,
     effect_id: consult?.effect_id ?? effectId,
-    payload: consult?.payload ?? payloadOf(context, first),
+    ...recordedPayload(consult, consult?.payload ?? payloadOf(context, first)),
   };
 }
 

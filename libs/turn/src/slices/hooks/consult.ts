@@ -24,6 +24,7 @@ import { isEnded, type MachineState } from '../../machine/state.ts';
 import type { CallRow } from '../calls/state.ts';
 import { noteOnCall } from '../calls/table.ts';
 import { openStep } from '../steps/progress.ts';
+import type { OpenConsult } from './state.ts';
 
 /**
  * The registrations that apply at a point, in order: their persona, globs, step and conditions match.
@@ -119,9 +120,22 @@ export function consult(
     point,
     effect_id: open?.effect_id ?? effectId(context),
     ...call,
-    payload,
+    ...recordedPayload(open, payload),
   };
 }
+
+/**
+ * The member `payload` of the next `hook_call` of a consult. The first one always has it. Later ones repeat it only while
+ * all copies have at most {@link PAYLOADS_MAX_CHARS}: they are in one record, and small values cannot become blobs.
+ * @param open the consult as the earlier registrations have it; null for the first one.
+ */
+export function recordedPayload(open: OpenConsult | null, payload: JsonObject): { readonly payload?: JsonObject } {
+  const copies = (open?.hooks.length ?? 0) + 1;
+  return copies === 1 || copies * JSON.stringify(payload).length <= PAYLOADS_MAX_CHARS ? { payload } : {};
+}
+
+/** Maximum of all copies of the payload in the `hook_call` events of one consult, as JSON. */
+const PAYLOADS_MAX_CHARS = 64 * 1024;
 
 /**
  * Whether a point may open a consult, or add a registration to the open one. Consults of a session never overlap.
@@ -158,7 +172,8 @@ export function hookAsked(context: SessionContext, event: EventOf<'hook_call'> &
       ...(event.command_id ? { command_id: event.command_id } : {}),
       hooks: [event.hook],
       ...fail_open,
-      payload: event.payload,
+      // The first `hook_call` has the payload.
+      payload: event.payload ?? {},
       ...(context.aborting ? { of_end: true } : {}),
     },
     next_effect: nextIndex(context, event) + 1,

@@ -15,7 +15,7 @@
 
 import type { ConsultOutcome, EventOf, JsonObject, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import { hooksFor, isAsking, payloadHead } from '../hooks/consult.ts';
+import { hooksFor, isAsking, payloadHead, recordedPayload } from '../hooks/consult.ts';
 import type { OpenConsult } from '../hooks/state.ts';
 import { interruption } from '../suspension/suspension.ts';
 import { channelOf } from './channels.ts';
@@ -45,7 +45,8 @@ export function guardConsult(context: SessionContext, leaf: string, effectId: st
   // The condition of no hook matches, so the message is accepted.
   if (!hook) return consult ? null : { type: 'guard_ended', command_id, verdict: 'allowed' };
   const effect_id = consult?.effect_id ?? effectId;
-  return { type: 'hook_call', hook: hook.id, point: 'user_prompt_submit', effect_id, command_id, payload };
+  const recorded = recordedPayload(consult, payload);
+  return { type: 'hook_call', hook: hook.id, point: 'user_prompt_submit', effect_id, command_id, ...recorded };
 }
 
 /** Whether a consult belongs to the guard: it is about a queued message, not about the prompt of a run. */

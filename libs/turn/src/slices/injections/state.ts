@@ -22,7 +22,7 @@ export interface PendingInjection {
   /** `user_prompt_submit` hooks have accepted it. */
   readonly allowed?: true | undefined;
   /**
-   * The suspension (`idOf`, suspension.ts) that was requested, and had not started, when this interrupt arrived or
+   * The suspension (`requestOf`, suspension.ts) that was requested, and had not started, when this interrupt arrived or
    * hooks accepted it. The delivery of the interrupt ends that suspension as soon as it starts.
    */
   readonly interrupts?: string | undefined;

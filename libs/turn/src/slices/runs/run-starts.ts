@@ -19,11 +19,14 @@ import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { because, by, type CommandHead, type Decision, events, reject } from '../../core/decision.ts';
 import { openEffect, type Placed } from '../../core/place.ts';
-import { isEnded, type MachineState, topStateOf } from '../../machine/state.ts';
+import { isEnded, leafOf, type MachineState, topStateOf } from '../../machine/state.ts';
 import { copiedFrom, settingsOfPrompt } from '../copies/copies.ts';
 import { buildHookDecision, firstBlock } from '../hooks/verdicts.ts';
 import { decideInjection } from '../injections/queue.ts';
 import type { PendingFollowup } from '../injections/state.ts';
+import { isLastStep } from '../steps/progress.ts';
+import { isCapped } from './continuation.ts';
+import { isStopped } from './stop-conditions.ts';
 
 /** Decides `start`: the first run of a session. */
 export function decideStart(state: MachineState, input: Command<'start'>): Decision {
@@ -80,18 +83,34 @@ function promptOf(
 
 /**
  * Decides a prompt with `if_running: steer`. After the end of a run it starts the next one; during a run it is a steer
- * with the mode `finish_step`. In the teardown, and until the report to the parent is sent, it is queued and starts the
- * next run: {@link runOfLateMessage}.
+ * with the mode `finish_step`. If the run has no seam left for a steer ({@link isPastLastSeam}), and until the report to
+ * the parent is sent, it is queued and starts the next run: {@link runOfLateMessage}. If the run continues after all,
+ * it is delivered like a follow-up.
  */
 export function decidePromptOrSteer(state: MachineState, input: Command<'prompt'>, atMs: number): Decision {
   const { context } = state;
   if (isEnded(state) && !context.notice) return decidePrompt(state, input);
   const { body = '' } = input.body;
-  const isTooLate = isEnded(state) || topStateOf(state) === 'tearing_down';
-  return isTooLate
+  return isEnded(state) || isPastLastSeam(state)
     ? decideInjection(context, { ...input, verb: 'followup', body: { body } }, atMs, { begins_run: true })
     : decideInjection(context, { ...input, verb: 'steer', body: { body, mode: 'finish_step' } }, atMs);
 }
+
+/**
+ * Whether no seam of the run will deliver a new steer with the mode `finish_step`. This is so in the teardown, after the
+ * first seam of the last turn, and after the last seam of a turn that ends the run. False while an open question
+ * decides whether the turn ends the run, such as one to a stop predicate.
+ */
+function isPastLastSeam(state: MachineState): boolean {
+  const { context } = state;
+  const leaf = leafOf(state);
+  if (topStateOf(state) === 'tearing_down') return true;
+  if (isCapped(context)) return !BEFORE_FIRST_SEAM.test(leaf);
+  if (leaf === 'steering_check.post_step') return isStopped(context) || isLastStep(context);
+  return topStateOf(state) === 'steering_check' && context.batch_open && isStopped(context);
+}
+
+const BEFORE_FIRST_SEAM = /^(provisioning\..*|assistant_streaming\.(opening|pre_step|iteration_start))$/;
 
 // Of all messages, an interrupt alone wakes a suspended session.
 function insteadOfAPrompt(state: MachineState): string {

@@ -33,6 +33,11 @@ export function stepsAreLeft({ pinned, step }: SessionContext): boolean {
   return step !== null && step.index < (pinned?.steps?.length ?? 0);
 }
 
+/** Whether the current step is the last one. */
+export function isLastStep({ pinned, step }: SessionContext): boolean {
+  return step !== null && step.index + 1 === pinned?.steps?.length;
+}
+
 /** Whether a step has ended in the open turn. Then calls or a cut-short answer alone do not continue the run. */
 export function stepHasEnded({ step, turn }: SessionContext): boolean {
   return step !== null && !step.open && step.ended_in === turn;

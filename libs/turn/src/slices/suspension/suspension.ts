@@ -62,7 +62,7 @@ export function interruption(
   injection: { readonly mode: Mode } | PendingFollowup,
 ): { readonly interrupts?: string } {
   const interrupts = 'mode' in injection && injection.mode === 'interrupt_immediate';
-  return suspend && interrupts ? { interrupts: idOf(suspend) } : {};
+  return suspend && interrupts ? { interrupts: requestOf(suspend) } : {};
 }
 
 /**
@@ -73,7 +73,7 @@ export function interruptedBy(context: SessionContext, ids: readonly string[]): 
   const { suspend, pending } = context;
   if (!suspend || suspend.interrupted_by !== undefined) return {};
   const interrupt = pending.find(
-    ({ command_id, interrupts }) => interrupts === idOf(suspend) && ids.includes(command_id),
+    ({ command_id, interrupts }) => interrupts === requestOf(suspend) && ids.includes(command_id),
   );
   return interrupt ? { suspend: { ...suspend, interrupted_by: interrupt.command_id } } : {};
 }
@@ -81,6 +81,11 @@ export function interruptedBy(context: SessionContext, ids: readonly string[]): 
 /** The identity of a suspension: the command or the call of the tool `park` that requested it; empty if a step did. */
 function idOf({ command_id, call_id }: AskedSuspension): string {
   return command_id ?? call_id ?? '';
+}
+
+/** The request that an interrupt came after. A failed step makes a request of its own, also if it replaces an earlier one. */
+function requestOf(asked: AskedSuspension): string {
+  return asked.step === undefined ? idOf(asked) : '';
 }
 
 /** The members of the payload of pre_suspend hooks, in addition to `payloadHead` (hooks/consult.ts). */
