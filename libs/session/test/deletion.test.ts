@@ -650,6 +650,29 @@ describe('the retention job', () => {
     await stopped(bed, job);
   });
 
+  test('purges within the promised time while a sweep reads the records, and a stop ends the sweep', async () => {
+    const bed = testBed();
+    await bed.bus.blobs.put(sha256Hex('unused'), Buffer.from('unused'));
+    await bed.time.advance(BOUNDS.unusedBlobKeptMs);
+    await ended(bed);
+    const { clock } = portsOf(bed);
+    let records = 0;
+    const endless: Purge['records'] = async function* () {
+      for (;;) {
+        await clock.sleep(1_000);
+        records++;
+        yield Buffer.from('{}');
+      }
+    };
+    const job = running(bed, { records: endless }, { sweepFilesEveryMs: 30_000 });
+    await bed.time.until(() => records > 0, 60_000);
+    await bed.send('delete');
+    await bed.time.advance(job.within.recordsMs);
+    expect(await isPurged(bed)).toBe(true);
+    await stopped(bed, job);
+    expect(await bed.bus.blobs.get(sha256Hex('unused'))).not.toBe(null);
+  });
+
   test('repeats a failed sweep of blobs after 15 minutes', async () => {
     const bed = testBed();
     await bed.bus.blobs.put(sha256Hex('unused'), Buffer.from('unused'));

@@ -1,6 +1,7 @@
 /**
  * The retention job purges sessions that have a tombstone. The command `delete` is durable with its tombstone. Hosts have no
- * permission to purge, so this job does the rest. From time to time it also sweeps blobs (sweep.ts).
+ * permission to purge, so this job does the rest. From time to time it also sweeps blobs (sweep.ts), while it purges: a
+ * sweep may read for hours.
  *
  * RETENTION-1  No session is purged without a tombstone; the job never writes one.
  * RETENTION-2  At its start, the job reads the newest record of every session; then it reads each new tombstone. So it finds
@@ -34,7 +35,7 @@ export interface RetentionJob {
    * ended.
    */
   ping(): Promise<void>;
-  /** Stops after the purges or the sweep in progress. Does not reject. */
+  /** Stops after the purges in progress; ends a sweep in progress. Does not reject. */
   stop(): Promise<void>;
 }
 
@@ -129,32 +130,35 @@ export function startRetentionJob(
   }
 
   let sweepAtMs = clock.monotonicMs() + sweepFilesEveryMs;
+  let sweeping: Promise<void> | null = null;
 
-  async function sweepIfDue(): Promise<void> {
-    const nowMs = clock.monotonicMs();
-    if (nowMs < sweepAtMs || stopped.signal.aborted) return;
-    // Stays if the sweep fails.
-    sweepAtMs = nowMs + Math.min(SWEEP_AGAIN_MS, sweepFilesEveryMs);
-    let deleted: number;
+  function sweepIfDue(): void {
+    if (sweeping || clock.monotonicMs() < sweepAtMs || stopped.signal.aborted) return;
+    sweeping = sweep().finally(() => {
+      sweeping = null;
+    });
+  }
+
+  /** Contract: does not reject. */
+  async function sweep(): Promise<void> {
+    sweepAtMs = clock.monotonicMs() + sweepFilesEveryMs;
     try {
-      ({ deleted } = await sweepBlobs(purge));
+      const { deleted } = await sweepBlobs(purge, { signal: stopped.signal });
+      lastSweep = null;
+      if (deleted > 0) log.info({ deleted }, 'files without a reference in any record are deleted');
     } catch (error) {
+      if (stopped.signal.aborted) return;
       lastSweep = error as Error;
-      throw error;
+      sweepAtMs = clock.monotonicMs() + Math.min(SWEEP_AGAIN_MS, sweepFilesEveryMs);
+      log.error({ error: lastSweep.message }, 'a sweep of the retention job failed; a later one retries');
     }
-    lastSweep = null;
-    sweepAtMs = nowMs + sweepFilesEveryMs;
-    if (deleted > 0) log.info({ deleted }, 'files without a reference in any record are deleted');
   }
 
   const running = (async () => {
     while (!stopped.signal.aborted) {
+      sweepIfDue();
       try {
-        try {
-          await look();
-        } finally {
-          await sweepIfDue();
-        }
+        await look();
         last = null;
       } catch (error) {
         last = error as Error;
@@ -163,6 +167,7 @@ export function startRetentionJob(
       // Aborted on `stop`, so that the timer does not keep the process alive.
       if (!stopped.signal.aborted) await clock.sleep(lookEveryMs, stopped.signal);
     }
+    await sweeping;
   })();
 
   return {
