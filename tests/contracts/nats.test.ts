@@ -41,8 +41,8 @@ import {
   subjects,
   type TenantId,
 } from '@coxswain/protocol';
-import { headers, type NatsConnection, type PublishOptions } from '@nats-io/nats-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { errors, headers, type NatsConnection, type PublishOptions } from '@nats-io/nats-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { onDeltas } from '../../libs/client/src/live-deltas.ts';
 import { activeSessionsContract } from './active-sessions-contract.ts';
 import { blobsContract } from './blobs-contract.ts';
@@ -127,6 +127,22 @@ describe('NATS', { timeout: 60_000 }, () => {
     purge: createNatsPurge(nc),
     clock: createSystemClock(),
   }));
+  test('summaries of a connection that closes meanwhile are rejected, and no timer fails later', async () => {
+    const ref = freshSession();
+    await createNatsSnapshots(nc).put(ref, bytes('{}'), { state: 'stopped', approvals: 0, oldestApprovalMs: null });
+    const closing = withFault(nc, (method, [subject]) =>
+      method === 'subscribe' && !String(subject).endsWith('*')
+        ? () => {
+            throw new errors.ClosedConnectionError();
+          }
+        : undefined,
+    );
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const read = createNatsSnapshots(closing).summaries(partitionOf(ref.sessionId));
+    await expect(read).rejects.toThrow('closed');
+    expect(() => vi.advanceTimersByTime(60_000)).not.toThrow();
+  });
   test('a sweep fails if a replica leaves out a record', async () => {
     const ref = freshSession();
     const journal = createNatsJournal(nc);
