@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ActiveSessions, Blobs, Clock, Journal, Purge, Snapshots, StoredBlob, Timers } from '@coxswain/ports';
-import { BOUNDS, type SessionRef, tombstoneIn } from '@coxswain/protocol';
+import { BOUNDS, JOURNAL_STREAMS, journalStreamOf, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import { deleteSession, sweepBlobs } from '@coxswain/session';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { bytes, freshSession, text } from './fresh-session.ts';
@@ -65,6 +65,24 @@ export function deletionContract(name: string, stores: () => DeletionStores): vo
     );
     return { ref, fence };
   };
+  /** A session whose records are in the journal stream at this place. */
+  const sessionIn = (place: number): SessionRef => {
+    const ref = freshSession();
+    return journalStreamOf(ref.sessionId) === JOURNAL_STREAMS.at(place) ? ref : sessionIn(place);
+  };
+  /** The same stores, where something happens as soon as this text is in a record that a sweep reads. */
+  const interrupted = (purge: Purge, text: string, happens: () => Promise<void>): Purge => ({
+    ...purge,
+    async *records() {
+      let isDue = true;
+      for await (const data of purge.records()) {
+        yield data;
+        if (!isDue || !Buffer.from(data).includes(text)) continue;
+        isDue = false;
+        await happens();
+      }
+    },
+  });
   const recordsOf = async (journal: Journal, ref: SessionRef, upTo?: number) => {
     const found: Uint8Array[] = [];
     for await (const { bytes: data } of journal.read(ref, 0, upTo)) found.push(data);
@@ -171,6 +189,43 @@ export function deletionContract(name: string, stores: () => DeletionStores): vo
       // And it may come again.
       await all.blobs.put(hashOf(unused), unused);
       expect(hashOf((await all.blobs.get(hashOf(unused))) ?? bytes(''))).toBe(hashOf(unused));
+    });
+
+    test('a blob of a fork stays that is made, and whose origin is purged, while a sweep reads', async () => {
+      const all = stores();
+      const data = randomBytes(1_000);
+      await all.blobs.put(hashOf(data), data);
+      const [fork, sentinel, origin] = [sessionIn(0), sessionIn(1), sessionIn(-1)];
+      await written(all.journal, sentinel, [recordText(sentinel, 1)]);
+      const fence = await written(all.journal, origin, [recordText(origin, 1, hashOf(data)), recordText(origin, 2)]);
+      const purge = interrupted(later(all.purge, 2 * BOUNDS.unusedBlobKeptMs), sentinel.sessionId, async () => {
+        await written(all.journal, fork, [recordText(fork, 1, hashOf(data))]);
+        await all.purge.journalBefore(origin, fence);
+      });
+      const only = new Set([hashOf(data)]);
+      expect(await sweepBlobs(purge, { only })).toEqual({ deleted: 0, used: 1, left: 0 });
+    });
+
+    test('a sweep succeeds while other records of a stream are purged, and later ones appended', async () => {
+      const all = stores();
+      const data = randomBytes(1_000);
+      await all.blobs.put(hashOf(data), data);
+      // More than one read returns.
+      const [first, long, purged] = [sessionIn(0), sessionIn(0), sessionIn(0)];
+      await written(all.journal, first, [recordText(first, 1)]);
+      await written(
+        all.journal,
+        long,
+        Array.from({ length: 300 }, (_, i) => recordText(long, i + 1)),
+      );
+      await written(all.journal, purged, [recordText(purged, 1), recordText(purged, 2)]);
+      const purge = interrupted(later(all.purge, 2 * BOUNDS.unusedBlobKeptMs), first.sessionId, async () => {
+        await deleteSession(portsOf(all), purged);
+        const another = sessionIn(0);
+        await written(all.journal, another, [recordText(another, 1), recordText(another, 2)]);
+      });
+      const only = new Set([hashOf(data)]);
+      expect(await sweepBlobs(purge, { only })).toEqual({ deleted: 1, used: 0, left: 0 });
     });
 
     test('a blob that is stored again after half of the time counts as new, and is not deleted as it was found', async () => {

@@ -31,6 +31,7 @@ import {
   BOUNDS,
   COMPRESSED_BLOCKS,
   JOURNAL_STREAMS,
+  journalStreamOf,
   PARTITIONS,
   partitionOf,
   REWRITE_REPLICAS,
@@ -40,8 +41,8 @@ import {
   subjects,
   type TenantId,
 } from '@coxswain/protocol';
-import { headers, type NatsConnection } from '@nats-io/nats-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { errors, headers, type NatsConnection, type PublishOptions } from '@nats-io/nats-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { onDeltas } from '../../libs/client/src/live-deltas.ts';
 import { activeSessionsContract } from './active-sessions-contract.ts';
 import { blobsContract } from './blobs-contract.ts';
@@ -126,6 +127,44 @@ describe('NATS', { timeout: 60_000 }, () => {
     purge: createNatsPurge(nc),
     clock: createSystemClock(),
   }));
+  test('summaries of a connection that closes meanwhile are rejected, and no timer fails later', async () => {
+    const ref = freshSession();
+    await createNatsSnapshots(nc).put(ref, bytes('{}'), { state: 'stopped', approvals: 0, oldestApprovalMs: null });
+    const closing = withFault(nc, (method, [subject]) =>
+      method === 'subscribe' && !String(subject).endsWith('*')
+        ? () => {
+            throw new errors.ClosedConnectionError();
+          }
+        : undefined,
+    );
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const read = createNatsSnapshots(closing).summaries(partitionOf(ref.sessionId));
+    await expect(read).rejects.toThrow('closed');
+    expect(() => vi.advanceTimersByTime(60_000)).not.toThrow();
+  });
+  test('a sweep fails if a replica leaves out a record', async () => {
+    const ref = freshSession();
+    const journal = createNatsJournal(nc);
+    const first = await journal.append(ref, bytes('{}'), 0);
+    if (first.status !== 'stored') throw new Error(`the append was ${first.status}`);
+    await journal.append(ref, bytes('{}'), first.fence);
+    const after = (payload: unknown) =>
+      bytes(text(payload as Uint8Array).replace(/"seq":(\d+)/, (_, seq) => `"seq":${Math.max(seq, first.fence + 1)}`));
+    const stream = journalStreamOf(ref.sessionId);
+    const skipping = withFault(nc, (method, [subject, payload, options]) =>
+      method === 'publish' && subject === `$JS.API.DIRECT.GET.${stream}`
+        ? () => nc.publish(subject, after(payload), options as PublishOptions)
+        : undefined,
+    );
+    const count = async (connection: NatsConnection) => {
+      let records = 0;
+      for await (const _ of createNatsPurge(connection).records()) records++;
+      return records;
+    };
+    await expect(count(skipping)).rejects.toMatchObject({ name: 'RecordNotServedError', stream });
+    expect(await count(nc)).toBeGreaterThan(1);
+  });
   publisherContract('NATS', () => ({
     publisher: createNatsPublisher(nc, log),
     async watchDeltas(ref, handler) {

@@ -1,8 +1,8 @@
 /** Whoever starts while the bus loses an answer asks again, and need not end: of the hooks, tools and personas that are announced. */
 import { createNatsHooks, createNatsPersonas, createNatsTools, pausePersona } from '@coxswain/adapter-nats';
 import { STREAMS, TenantId } from '@coxswain/protocol';
-import { errors, type NatsConnection } from '@nats-io/nats-core';
-import { expect, test } from 'vitest';
+import { errors, type NatsConnection, type Subscription, type SubscriptionOptions } from '@nats-io/nats-core';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { busOfFile, withFault } from './contract-bus.ts';
 import { eventually } from './eventually.ts';
 
@@ -38,6 +38,39 @@ test.each(Object.entries(announced))('%s: a refusal is told at once', async (_, 
   const refusal = new errors.PermissionViolationError('no', 'publish', '$JS.API.CONSUMER.CREATE.KV_cox_registry');
   await expect(open(failingOnce(refusal), log)).rejects.toMatchObject({ code: 'not_permitted', cause: refusal });
   expect(warnings).toEqual([]);
+});
+
+const readsAtStart: readonly (readonly [kind: keyof typeof announced, subject: string])[] = [
+  ['hooks', `$JS.API.DIRECT.GET.KV_${STREAMS.hosts}`],
+  ['tools', `$JS.API.DIRECT.GET.KV_${STREAMS.hosts}`],
+  ['personas', `$JS.API.DIRECT.GET.KV_${STREAMS.hosts}`],
+  ['personas', '.paused-personas.>'],
+];
+
+test.each(readsAtStart)('%s: a start that fails at %s leaves no subscription and no timer', async (kind, read) => {
+  const subscriptions: Subscription[] = [];
+  const nc = withFault(bus.nc, (method, args) => {
+    const [subject] = args;
+    if (method === 'subscribe')
+      return () => {
+        const subscription = bus.nc.subscribe(String(subject), args[1] as SubscriptionOptions);
+        // Answers to requests come to one inbox for as long as the connection lives.
+        if (!/^_INBOX\..*\*$/.test(String(subject))) subscriptions.push(subscription);
+        return subscription;
+      };
+    if (!String(subject).includes(read)) return undefined;
+    return () => {
+      throw new errors.InvalidOperationError('broken');
+    };
+  });
+  const [started, ended] = [vi.spyOn(globalThis, 'setInterval'), vi.spyOn(globalThis, 'clearInterval')];
+  onTestFinished(() => void vi.restoreAllMocks());
+  await expect(announced[kind](nc, keptLog().log)).rejects.toThrow('broken');
+  expect(subscriptions.length).toBeGreaterThan(0);
+  expect(subscriptions.flatMap((one) => (one.isClosed() ? [] : one.getSubject()))).toEqual([]);
+  const timers = started.mock.results.map(({ value }) => value as NodeJS.Timeout);
+  expect(timers.length).toBeGreaterThan(0);
+  expect(timers.filter((timer) => !ended.mock.calls.some(([of]) => of === timer))).toEqual([]);
 });
 
 test('a pause is learnt also if the server has lost the watch, and its replacement fails at first', async () => {

@@ -115,6 +115,10 @@ const PUBLISHED: readonly (readonly [what: string, subject: string, roles: reado
   ['an acknowledgement of a command', '$JS.ACK.COX_COMMANDS.p0.1.1.1.1.0', ['host']],
   ['the end of a consumer of commands', '$JS.API.CONSUMER.DELETE.COX_COMMANDS.p0', ['host']],
   ['a read of commands', '$JS.API.STREAM.MSG.GET.COX_COMMANDS', ['host']],
+  ['a watch of the registry', '$JS.API.CONSUMER.CREATE.KV_cox_registry.x.$KV.cox_registry.tools.>', ['host']],
+  ['a look at a watch of the registry', '$JS.API.CONSUMER.INFO.KV_cox_registry.x', []],
+  ['the end of a watch of the registry', '$JS.API.CONSUMER.DELETE.KV_cox_registry.x', []],
+  ['a consumer of files', '$JS.API.CONSUMER.CREATE.OBJ_cox_blobs.x.$O.cox_blobs.C.*', []],
   ['a consumer of the tenant’s journals', `$JS.API.CONSUMER.CREATE.${firstJournal}.x.${journals}`, readers],
   [
     'a consumer of another tenant’s',

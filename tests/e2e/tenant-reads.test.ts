@@ -116,6 +116,12 @@ async function storedIn(stream: string) {
   return { red: of(RED), blue: of(BLUE), last: state.last_seq };
 }
 
+/** The newest sequence of a stream; heartbeats come and go. */
+async function lastOf(stream: string): Promise<[string, number]> {
+  const { state } = await asked<{ state: { last_seq: number } }>(`$JS.API.STREAM.INFO.${stream}`);
+  return [stream, stream === `KV_${STREAMS.hosts}` ? 0 : state.last_seq];
+}
+
 interface Request {
   readonly subject: string;
   readonly body?: object;
@@ -266,6 +272,65 @@ test.each(TENANT_ROLES)('%s of one tenant hears nothing of another', async (role
   await until('the last refusal', () => refused.has('publish nobody.may'));
   expect(heard.filter((subject) => !refused.has(`subscription ${subject}`))).toEqual([]);
 });
+
+test.each(TENANT_ROLES)(
+  'consumers of %s of one tenant deliver its records only to a subscription to exactly the named subject',
+  async (role) => {
+    const nc = await bus.as(role, RED);
+    const [own] = sessionsOf(RED) as [SessionRef];
+    const [theirs] = sessionsOf(BLUE) as [SessionRef];
+    const stream = journalStreamOf(own.sessionId);
+    const heard: Msg[] = [];
+    const listener = await bus.as('viewer', BLUE);
+    listener.subscribe(subjects.events(theirs), { callback: (_, message) => void heard.push(message) });
+    await listener.flush();
+    const targets = [
+      ...keptOf(BLUE),
+      ...beatsOf(BLUE),
+      subjects.storedCommand(theirs, 'approve'),
+      subjects.query(theirs, 'get_state'),
+      subjects.tool(BLUE, 't'),
+      subjects.hook(BLUE, 'h'),
+      subjects.persona(BLUE, 'p', 'v'),
+      subjects.retention,
+      '_INBOX.host.x',
+      `_INBOX.at.${BLUE}.viewer.x`,
+      `$JS.API.STREAM.PURGE.${stream}`,
+      '$JS.API.STREAM.CREATE.EVIL',
+      '$JS.ACK.COX_COMMANDS.p0.1.1.1.1.0',
+    ];
+    const consumer = (name: string, deliver: string) => ({
+      subject: `$JS.API.CONSUMER.CREATE.${stream}.${name}.${journalsOfRed}`,
+      body: JSON.stringify({
+        stream_name: stream,
+        config: {
+          name,
+          ack_policy: 'none',
+          filter_subject: journalsOfRed,
+          deliver_subject: deliver,
+          inactive_threshold: 6e10,
+        },
+      }),
+    });
+    const last = async () => Object.fromEntries(await Promise.all([...stored.keys()].map(lastOf)));
+    const before = await last();
+    const first = consumer(`${role}-heard`, subjects.events(theirs));
+    if ((await permittedOf(nc, [{ subject: first.subject }])).length === 0) return;
+    const bound: string[] = [];
+    for (const [at, target] of targets.entries()) {
+      const { subject, body } = consumer(`${role}-${at}`, target);
+      const created = (await nc.request(subject, body, { timeout: 5_000 })).json<{ push_bound?: boolean }>();
+      // A stream and a subscription with a wildcard do not count, and services of other accounts do not either.
+      if (created.push_bound) bound.push(target);
+    }
+    expect(bound).toEqual([]);
+    await nc.request(first.subject, first.body, { timeout: 5_000 });
+    await until('the record', () => heard.length > 0);
+    // It is recognizable: it keeps its subject.
+    expect(new Set(heard.map(({ subject }) => subject))).toEqual(new Set([subjects.journal(own)]));
+    expect(await last()).toEqual(before);
+  },
+);
 
 test('lists each of its own sessions, also those that a host works on', async () => {
   const index = createNatsSessionIndex(await bus.as('host'));

@@ -64,7 +64,7 @@ export interface Purge {
   tenants(): Promise<readonly string[]>;
   /**
    * The bytes of every record of every session: all records that were appended before the call, and possibly later
-   * ones.
+   * ones. A record that is purged meanwhile may be missing, but then a fork of it that was made meanwhile is not.
    * @throws if not all of them can be read.
    */
   records(): AsyncIterable<Uint8Array>;

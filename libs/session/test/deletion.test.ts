@@ -1,8 +1,8 @@
 /**
  * Deletion by a command and from outside: the deleted session for all readers, and resumption after an interruption.
  */
-import type { Purge } from '@coxswain/ports';
-import { BOUNDS, type Tombstone, tombstoneIn } from '@coxswain/protocol';
+import type { Journal, Purge } from '@coxswain/ports';
+import { BOUNDS, RecordNotServedError, type Tombstone, tombstoneIn } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
 import { describe, expect, test, vi } from 'vitest';
 import { sweepSessions } from '../src/journal/sweep.ts';
@@ -583,6 +583,36 @@ describe('the retention job', () => {
     await stopped(bed, job);
   });
 
+  test('purges the other sessions although the newest record of one cannot be read, and reports that', async () => {
+    const bed = testBed();
+    await ended(bed);
+    bed.models.answers = [say('done'), say('done')];
+    for (const session of ['s2', 's3']) await bed.start({}, { session });
+    await bed.send('delete', {}, { session: 's2' });
+    let isDamaged = true;
+    const { last } = bed.bus.journal;
+    const journal: Journal = {
+      ...bed.bus.journal,
+      last: async (ref) => {
+        if (isDamaged && ref.sessionId === 's1') throw new RecordNotServedError('COX_JOURNAL_0', 's1', null);
+        return last(ref);
+      },
+    };
+    const kept = await bed.bytes('s1');
+    const job = startRetentionJob(portsOf(bed, { journal }), QUIET);
+    await bed.time.advance(10_000);
+    await bed.send('delete', {}, { session: 's3' });
+    await bed.time.advance(job.within.recordsMs);
+    expect(await isPurged(bed, 's2')).toBe(true);
+    expect(await isPurged(bed, 's3')).toBe(true);
+    await expect(job.ping()).rejects.toThrow('no replica serves it');
+    isDamaged = false;
+    await bed.time.advance(10_000);
+    await expect(job.ping()).resolves.toBeUndefined();
+    expect(await bed.bytes('s1')).toEqual(kept);
+    await stopped(bed, job);
+  });
+
   test('repeats a failed purge, and reports the failure until it succeeds', async () => {
     const bed = testBed();
     await ended(bed);
@@ -648,6 +678,29 @@ describe('the retention job', () => {
     expect(await bed.bus.blobs.get(sha256Hex('unused'))).toBe(null);
     await expect(job.ping()).rejects.toThrow('no leader');
     await stopped(bed, job);
+  });
+
+  test('purges within the promised time while a sweep reads the records, and a stop ends the sweep', async () => {
+    const bed = testBed();
+    await bed.bus.blobs.put(sha256Hex('unused'), Buffer.from('unused'));
+    await bed.time.advance(BOUNDS.unusedBlobKeptMs);
+    await ended(bed);
+    const { clock } = portsOf(bed);
+    let records = 0;
+    const endless: Purge['records'] = async function* () {
+      for (;;) {
+        await clock.sleep(1_000);
+        records++;
+        yield Buffer.from('{}');
+      }
+    };
+    const job = running(bed, { records: endless }, { sweepFilesEveryMs: 30_000 });
+    await bed.time.until(() => records > 0, 60_000);
+    await bed.send('delete');
+    await bed.time.advance(job.within.recordsMs);
+    expect(await isPurged(bed)).toBe(true);
+    await stopped(bed, job);
+    expect(await bed.bus.blobs.get(sha256Hex('unused'))).not.toBe(null);
   });
 
   test('repeats a failed sweep of blobs after 15 minutes', async () => {

@@ -33,7 +33,7 @@ export interface RetentionService {
   readonly failed: Promise<Error>;
   /** Contract: rejects while NATS does not respond, or if the last round of the job failed. */
   ping(): Promise<void>;
-  /** Stops after the current purge. */
+  /** Stops after the current purges; ends a sweep of files. */
   stop(): Promise<void>;
 }
 

@@ -24,7 +24,10 @@ export interface NatsPersonas {
  */
 export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<NatsPersonas> {
   const presence = await watchPresence(nc, 'personas', log);
-  const pauses = await watchPauses(nc, log);
+  const pauses = await watchPauses(nc, log).catch((error: unknown) => {
+    presence.stop();
+    throw error;
+  });
   const noteProblem: NoteProblem = (about, message) => log.info(about, message);
   const asking = createAsking(nc, presence, noteProblem);
   const hooks = createHookQuestions(nc, asking, noteProblem);

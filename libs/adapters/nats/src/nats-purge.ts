@@ -44,26 +44,38 @@ export function createNatsPurge(nc: NatsConnection): Purge {
   }
 
   /**
-   * Reads every message of a journal stream, in order, up to the newest one at the time of the call.
-   * @throws RecordNotServedError after the last message if fewer were read than the stream has. A caller that searches
-   *   for unreferenced blobs must not decide from an incomplete read.
+   * Reads every record, stream by stream, and then those that were appended meanwhile. Without the second pass, the
+   * references of a fork are missed: its stream was read before it, and its origin is purged before its stream is read.
+   * @throws RecordNotServedError after the last record if a stream has more than were read. A caller that searches for
+   *   unreferenced blobs must not decide from an incomplete read.
    */
-  async function* allRecords(stream: string): AsyncGenerator<StoredMessage, void, undefined> {
-    const before = (await streamInfo(nc, stream)).state;
-    let read = 0;
-    for await (const message of all(stream, subjects.journals, before.last_seq)) {
-      read++;
-      yield message;
+  async function* allRecords(): AsyncGenerator<StoredMessage, void, undefined> {
+    const stateOf = async (stream: string) => (await streamInfo(nc, stream)).state;
+    const reads = JOURNAL_STREAMS.map((stream) => ({ stream, end: 0, count: 0 }));
+    for (const read of [...reads, ...reads]) {
+      const { last_seq: end } = await stateOf(read.stream);
+      for await (const message of all(read.stream, subjects.journals, read.end + 1, end)) {
+        read.count++;
+        yield message;
+      }
+      read.end = end;
     }
-    // A concurrent purge deletes records that were counted before: compare with the lower count.
-    const counted = Math.min(before.messages, (await streamInfo(nc, stream)).state.messages);
-    if (read < counted) throw new RecordNotServedError(stream, subjects.journals, null);
+    for (const { stream, end, count } of reads) {
+      const { messages, last_seq: newest } = await stateOf(stream);
+      // What is there now, without later records, was there when it was read. Purged records do not count.
+      if (count < messages - (newest - end)) throw new RecordNotServedError(stream, subjects.journals, null);
+    }
   }
 
-  /** Reads the messages of a stream on a subject, in order, up to the sequence `end`. */
-  async function* all(stream: string, subject: string, end: number): AsyncGenerator<StoredMessage, void, undefined> {
+  /** Reads the messages of a stream on a subject, in order, from the sequence `first` to `end`. */
+  async function* all(
+    stream: string,
+    subject: string,
+    first: number,
+    end: number,
+  ): AsyncGenerator<StoredMessage, void, undefined> {
     const reader = createStreamReader(wire, stream);
-    for (let from = 1; from <= end; ) {
+    for (let from = first; from <= end; ) {
       let page = await reader.batch(subject, from, READ_BATCH);
       if (page.length === 0) {
         // The replica lags behind, or this is the end: ask the leader.
@@ -119,11 +131,11 @@ export function createNatsPurge(nc: NatsConnection): Purge {
       return [...tenants].sort();
     },
     async *records() {
-      for (const stream of JOURNAL_STREAMS) for await (const { data } of allRecords(stream)) yield data;
+      for await (const { data } of allRecords()) yield data;
     },
     async *blobs() {
       const end = (await streamInfo(nc, BLOBS_STREAM)).state.last_seq;
-      for await (const { data, seq, timeMs } of all(BLOBS_STREAM, BLOB_SUBJECTS.abouts, end))
+      for await (const { data, seq, timeMs } of all(BLOBS_STREAM, BLOB_SUBJECTS.abouts, 1, end))
         yield { sha256: readAbout(data).name, storedAtMs: timeMs, revision: seq };
     },
     async blob({ sha256, revision }: StoredBlob) {

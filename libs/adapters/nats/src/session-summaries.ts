@@ -79,10 +79,7 @@ function pull(nc: NatsConnection, consumer: string, batch: number): Promise<read
       if (error) reject(error);
       else resolve(messages);
     };
-    const late = setTimeout(
-      () => end(new NatsUnavailableError(`the store did not answer within ${ANSWER_TIMEOUT_MS} ms`)),
-      ANSWER_TIMEOUT_MS,
-    );
+    // The subscription first: it throws if the connection is closed, and the timer would end a missing one.
     const subscription = nc.subscribe(inbox, {
       callback(error, message) {
         if (error) return end(new NatsUnavailableError(error.message, { cause: error }));
@@ -93,6 +90,10 @@ function pull(nc: NatsConnection, consumer: string, batch: number): Promise<read
         if (messages.length >= batch) end();
       },
     });
+    const late = setTimeout(
+      () => end(new NatsUnavailableError(`the store did not answer within ${ANSWER_TIMEOUT_MS} ms`)),
+      ANSWER_TIMEOUT_MS,
+    );
     const pulled = JSON.stringify({ batch, no_wait: true });
     nc.publish(`$JS.API.CONSUMER.MSG.NEXT.${STREAMS.snapshots}.${consumer}`, pulled, { reply: inbox });
   });

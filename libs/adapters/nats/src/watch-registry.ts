@@ -154,6 +154,7 @@ export async function watchRegistry(
   try {
     await retryWhileUnavailable(open, log);
   } catch (error) {
+    isStopped = true;
     subscription?.unsubscribe();
     throw error;
   }

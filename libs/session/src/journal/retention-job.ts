@@ -1,6 +1,7 @@
 /**
  * The retention job purges sessions that have a tombstone. The command `delete` is durable with its tombstone. Hosts have no
- * permission to purge, so this job does the rest. From time to time it also sweeps blobs (sweep.ts).
+ * permission to purge, so this job does the rest. From time to time it also sweeps blobs (sweep.ts), while it purges: a
+ * sweep may read for hours.
  *
  * RETENTION-1  No session is purged without a tombstone; the job never writes one.
  * RETENTION-2  At its start, the job reads the newest record of every session; then it reads each new tombstone. So it finds
@@ -9,8 +10,8 @@
  *              position advances only past tombstones whose sessions are in the list of sessions to purge.
  */
 import type { Log, PurgesWithin } from '@coxswain/ports';
-import { BOUNDS, type SessionRef, subjects, tombstoneIn } from '@coxswain/protocol';
-import { sideBySide } from '../hosting/load-limit.ts';
+import { BOUNDS, RecordNotServedError, type SessionRef, subjects, tombstoneIn } from '@coxswain/protocol';
+import { SIDE_BY_SIDE, sideBySide } from '../hosting/load-limit.ts';
 import { type DeletePorts, deleteSession } from './delete-from-outside.ts';
 import { sweepBlobs } from './sweep.ts';
 
@@ -34,7 +35,7 @@ export interface RetentionJob {
    * ended.
    */
   ping(): Promise<void>;
-  /** Stops after the purges or the sweep in progress. Does not reject. */
+  /** Stops after the purges in progress; ends a sweep in progress. Does not reject. */
   stop(): Promise<void>;
 }
 
@@ -73,13 +74,30 @@ export function startRetentionJob(
 
   /** Finds deletions from before the job's start, by the newest record of each session. */
   async function findOlder(): Promise<void> {
+    let some: SessionRef[] = [];
+    const findSome = async () => {
+      await sideBySide(some, findOne);
+      some = [];
+      if (waiting.size >= WAITING_MAX) await purgeWaiting();
+    };
     for (const tenant of await purge.tenants()) {
       for await (const ref of journal.sessions(tenant)) {
         if (stopped.signal.aborted) return;
-        const newest = await journal.last(ref);
-        if (newest && tombstoneIn(newest.bytes) && (await purge.hasBefore(ref, newest.fence))) found(ref);
-        if (waiting.size >= WAITING_MAX) await purgeWaiting();
+        some.push(ref);
+        if (some.length >= SIDE_BY_SIDE) await findSome();
       }
+    }
+    await findSome();
+  }
+
+  async function findOne(ref: SessionRef): Promise<void> {
+    try {
+      const newest = await journal.last(ref);
+      if (newest && tombstoneIn(newest.bytes) && (await purge.hasBefore(ref, newest.fence))) found(ref);
+    } catch (error) {
+      if (!(error instanceof RecordNotServedError)) throw error;
+      // Its purge reads the record again, and reports the failure. The other sessions do not wait for the repair.
+      found(ref);
     }
   }
 
@@ -129,32 +147,35 @@ export function startRetentionJob(
   }
 
   let sweepAtMs = clock.monotonicMs() + sweepFilesEveryMs;
+  let sweeping: Promise<void> | null = null;
 
-  async function sweepIfDue(): Promise<void> {
-    const nowMs = clock.monotonicMs();
-    if (nowMs < sweepAtMs || stopped.signal.aborted) return;
-    // Stays if the sweep fails.
-    sweepAtMs = nowMs + Math.min(SWEEP_AGAIN_MS, sweepFilesEveryMs);
-    let deleted: number;
+  function sweepIfDue(): void {
+    if (sweeping || clock.monotonicMs() < sweepAtMs || stopped.signal.aborted) return;
+    sweeping = sweep().finally(() => {
+      sweeping = null;
+    });
+  }
+
+  /** Contract: does not reject. */
+  async function sweep(): Promise<void> {
+    sweepAtMs = clock.monotonicMs() + sweepFilesEveryMs;
     try {
-      ({ deleted } = await sweepBlobs(purge));
+      const { deleted } = await sweepBlobs(purge, { signal: stopped.signal });
+      lastSweep = null;
+      if (deleted > 0) log.info({ deleted }, 'files without a reference in any record are deleted');
     } catch (error) {
+      if (stopped.signal.aborted) return;
       lastSweep = error as Error;
-      throw error;
+      sweepAtMs = clock.monotonicMs() + Math.min(SWEEP_AGAIN_MS, sweepFilesEveryMs);
+      log.error({ error: lastSweep.message }, 'a sweep of the retention job failed; a later one retries');
     }
-    lastSweep = null;
-    sweepAtMs = nowMs + sweepFilesEveryMs;
-    if (deleted > 0) log.info({ deleted }, 'files without a reference in any record are deleted');
   }
 
   const running = (async () => {
     while (!stopped.signal.aborted) {
+      sweepIfDue();
       try {
-        try {
-          await look();
-        } finally {
-          await sweepIfDue();
-        }
+        await look();
         last = null;
       } catch (error) {
         last = error as Error;
@@ -163,6 +184,7 @@ export function startRetentionJob(
       // Aborted on `stop`, so that the timer does not keep the process alive.
       if (!stopped.signal.aborted) await clock.sleep(lookEveryMs, stopped.signal);
     }
+    await sweeping;
   })();
 
   return {

@@ -113,7 +113,8 @@ const BLOBS_AT_ONCE = 100_000;
  * @param only these hashes; without it, all blobs of the store.
  * @param dryRun only counts the blobs to delete.
  * @param atOnce the number of candidates in one round.
- * @throws errors of the ports.
+ * @param signal ends the sweep.
+ * @throws errors of the ports; the reason of an abort. Deleted blobs stay deleted.
  */
 export async function sweepBlobs(
   purge: Purge,
@@ -121,10 +122,12 @@ export async function sweepBlobs(
     only,
     dryRun = false,
     atOnce = BLOBS_AT_ONCE,
+    signal,
   }: {
     readonly only?: ReadonlySet<string>;
     readonly dryRun?: boolean | undefined;
     readonly atOnce?: number;
+    readonly signal?: AbortSignal | undefined;
   } = {},
 ): Promise<SweptBlobs> {
   const swept = { deleted: 0, used: 0, left: 0 };
@@ -133,15 +136,19 @@ export async function sweepBlobs(
   let unused = new Map<string, StoredBlob>();
   const sweepRound = async () => {
     const looked = unused.size;
-    await dropReferenced(purge, unused);
+    await dropReferenced(purge, unused, signal);
     let deleted = 0;
-    for (const blob of unused.values()) if (dryRun || (await purge.blob(blob))) deleted++;
+    for (const blob of unused.values()) {
+      signal?.throwIfAborted();
+      if (dryRun || (await purge.blob(blob))) deleted++;
+    }
     swept.deleted += deleted;
     swept.used += looked - unused.size;
     swept.left += unused.size - deleted;
     unused = new Map();
   };
   for await (const blob of purge.blobs()) {
+    signal?.throwIfAborted();
     if (only && !only.has(blob.sha256)) continue;
     if (blob.storedAtMs > oldMs) swept.left++;
     else unused.set(blob.sha256, blob);
@@ -152,9 +159,10 @@ export async function sweepBlobs(
 }
 
 /** Takes the blobs to which a record refers out of the map. */
-async function dropReferenced(purge: Purge, blobs: Map<string, StoredBlob>): Promise<void> {
+async function dropReferenced(purge: Purge, blobs: Map<string, StoredBlob>, signal?: AbortSignal): Promise<void> {
   if (blobs.size === 0) return;
   for await (const record of purge.records()) {
+    signal?.throwIfAborted();
     for (const sha256 of hashesIn(record)) blobs.delete(sha256);
     if (blobs.size === 0) return;
   }

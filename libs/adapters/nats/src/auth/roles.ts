@@ -146,11 +146,9 @@ export function systemRights(role: SystemRole): RoleRights {
       api(`CONSUMER.CREATE.${STREAMS.snapshots}.*.${subjects.snapshots}`),
       api(`CONSUMER.MSG.NEXT.${STREAMS.snapshots}.*`),
       api(`CONSUMER.DELETE.${STREAMS.snapshots}.*`),
-      ...[REGISTRY, BLOBS].flatMap((stream) => [
-        api(`CONSUMER.CREATE.${stream}.>`),
-        `$JS.FC.${stream}.>`,
-        ...ownConsumer(stream),
-      ]),
+      // For watching the registry. The server deletes the consumer of a watch that has ended.
+      api(`CONSUMER.CREATE.${REGISTRY}.>`),
+      `$JS.FC.${REGISTRY}.>`,
     ],
     subscribe: [
       inbox,
@@ -225,13 +223,7 @@ function blobReads(tenant: string, settings: AuthSettings): readonly Passage[] {
   return settings.tenants.length > 1 ? [many(tenantSubjects.largeFields(tenant))] : blobPassages;
 }
 
-const blobPassages: readonly Passage[] = [
-  one(api(`STREAM.INFO.${BLOBS}`)),
-  one(api(`STREAM.MSG.GET.${BLOBS}`)),
-  one(api(`CONSUMER.CREATE.${BLOBS}.*.$O.${STREAMS.blobs}.C.*`)),
-  one(`$JS.FC.${BLOBS}.>`),
-  ...ownConsumer(BLOBS).map(one),
-];
+const blobPassages: readonly Passage[] = [one(api(`STREAM.INFO.${BLOBS}`)), one(api(`STREAM.MSG.GET.${BLOBS}`))];
 
 /**
  * Reads one key of the registry. The subject of this request contains the key. Every other read has it in the body,

@@ -23,18 +23,23 @@ import { type ListedInstance, readServed } from './list-served.ts';
  */
 export async function watchPauses(nc: NatsConnection, log: Log): Promise<Omit<KnownPauses, 'take'>> {
   const known = createKnownPauses(log);
-  for await (const stored of readRegistry(nc, subjects.personaPauses, SMALL_READS_MAX))
-    known.take(stored, isRemovedKey(stored));
-  const endWatch = await watchRegistry(nc, `$KV.${STREAMS.registry}.paused-personas.>`, log, (stored) =>
-    known.take(stored, isRemovedKey(stored)),
-  );
-  return {
-    ...known,
-    stop() {
-      endWatch();
-      known.stop();
-    },
-  };
+  try {
+    for await (const stored of readRegistry(nc, subjects.personaPauses, SMALL_READS_MAX))
+      known.take(stored, isRemovedKey(stored));
+    const endWatch = await watchRegistry(nc, `$KV.${STREAMS.registry}.paused-personas.>`, log, (stored) =>
+      known.take(stored, isRemovedKey(stored)),
+    );
+    return {
+      ...known,
+      stop() {
+        endWatch();
+        known.stop();
+      },
+    };
+  } catch (error) {
+    known.stop();
+    throw error;
+  }
 }
 
 /** A persona of the registry: announced, or paused, or both. */

@@ -35,8 +35,6 @@ export async function watchPresence<K extends ServedKind>(
   let isConnected = true;
   let isChecking = false;
 
-  const timer = setInterval(() => void check(), CHECKED_EVERY_MS);
-  timer.unref();
   async function check(): Promise<void> {
     known.forgetRemoved();
     if (isChecking || !isConnected) return;
@@ -62,13 +60,28 @@ export async function watchPresence<K extends ServedKind>(
       known.hearAll();
     },
   });
-  for await (const stored of readRegistry(nc, subjects.announcements(kind)))
-    known.take(stored, isRemovedKey(stored), false);
-  const endWatch = await watchRegistry(nc, `$KV.${STREAMS.registry}.${kind}.>`, log, (stored) =>
-    known.take(stored, isRemovedKey(stored), true),
-  );
-  for await (const { subject, data } of readKeys(nc, STREAMS.hosts, subjects.heartbeats(kind)))
-    known.hear(subject, data);
+  const timer = setInterval(() => void check(), CHECKED_EVERY_MS);
+  timer.unref();
+  let endWatch: () => void = () => undefined;
+  const stop = () => {
+    clearInterval(timer);
+    endListening();
+    endWatch();
+    subscription.unsubscribe();
+    known.stop();
+  };
+  try {
+    for await (const stored of readRegistry(nc, subjects.announcements(kind)))
+      known.take(stored, isRemovedKey(stored), false);
+    endWatch = await watchRegistry(nc, `$KV.${STREAMS.registry}.${kind}.>`, log, (stored) =>
+      known.take(stored, isRemovedKey(stored), true),
+    );
+    for await (const { subject, data } of readKeys(nc, STREAMS.hosts, subjects.heartbeats(kind)))
+      known.hear(subject, data);
+  } catch (error) {
+    stop();
+    throw error;
+  }
 
   return {
     ...known,
@@ -77,12 +90,6 @@ export async function watchPresence<K extends ServedKind>(
         known.take(stored, isRemovedKey(stored), true);
     },
     listenedMs: () => performance.now() - listeningSinceMs,
-    stop() {
-      clearInterval(timer);
-      endListening();
-      endWatch();
-      subscription.unsubscribe();
-      known.stop();
-    },
+    stop,
   };
 }
