@@ -525,8 +525,9 @@ export class Session {
   /**
    * The records of the session from `from` on, stored and then live, without gaps or repetitions. Ends when the signal
    * aborts, the caller stops or the client closes. Waits for a session that does not exist yet.
-   * @throws CommandRejectedError if this handle has sent the start and the host has rejected it. Errors of reading the
-   *   journal.
+   * @throws CommandRejectedError if this handle has sent the start and the host has rejected it. Over HTTP
+   *   `record_not_there` for a `from` beyond the next record; on the bus such a record is waited for. Errors of reading
+   *   the journal.
    * @param options `deltas: true`, for a program with its own event translator: records, deltas of running answers and
    *   changes of the connection in one sequence. With `from: 'newest'` older records are skipped.
    */
