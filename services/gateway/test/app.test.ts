@@ -511,6 +511,17 @@ test('memory for bodies is released once, and shared by the principals', () => {
   expect(take('bob')).toBeNull();
 });
 
+test('a tenant with many tokens leaves half of the memory for bodies to others', () => {
+  const memory = new MemoryShares(4_000);
+  const take = (tenant: string, name: string) => memory.take(500, { name, tenant, scopes: new Set(), expiresAt: null });
+  const shares = ['a', 'b', 'c', 'd'].map((name) => take('red', name));
+  expect(shares).not.toContain(null);
+  expect(take('red', 'e')).toBeNull();
+  expect(take('blue', 'e')).not.toBeNull();
+  shares[0]?.shrink(100);
+  expect(take('red', 'e')).not.toBeNull();
+});
+
 test('a body in another charset than UTF-8 is rejected', async () => {
   for (const charset of ['utf-16', '"UTF-16LE"', 'latin1', ''])
     for (const type of ['application/json', 'text/plain'])
