@@ -34,6 +34,7 @@ import {
 import { createEventTranslator } from './event-translator.ts';
 import { newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
+import { isPending } from './open-approvals.ts';
 import { checkBoolean, checkOptions, checkRecordNumber, checkSignal } from './option-checks.ts';
 import {
   type BodyInput,
@@ -435,8 +436,7 @@ export class Session {
    * @internal
    */
   async isUndecided(callId: string): Promise<boolean> {
-    if (this.#decided.has(callId)) return false;
-    return (await this.state()).approvals.some((approval) => approval.callId === callId);
+    return !this.#decided.has(callId) && (await isPending(this, callId));
   }
 
   async #onlyPendingCall(): Promise<string> {
