@@ -9,7 +9,8 @@ export interface RepeatedQuery {
 }
 
 /**
- * Runs a query in turn: a slow one delays the next. So an older answer replaces no newer one, and queries do not pile up.
+ * Runs a query in turn: a slow one delays the next. So an older answer replaces no newer one, and queries do not pile
+ * up.
  * @param query Must not reject.
  * @param afterMs The pause before each query, in milliseconds: requests within it lead to one query.
  */

@@ -46,8 +46,8 @@ export const GATEWAY_BOUNDS = {
   standstillMs: 90_000,
   /**
    * Responses that their clients have not read, all together, half of it for each tenant, and a quarter for each
-   * principal. Beyond it, a response becomes a problem. A response is counted above `unreadFromBytes`: a smaller one fits in the send buffer of
-   * its connection.
+   * principal. Beyond it, a response becomes a problem. A response is counted above `unreadFromBytes`: a smaller one fits
+   * in the send buffer of its connection.
    */
   unreadMaxBytes: 16 * 1024 * 1024,
   unreadFromBytes: 16 * 1024,
@@ -97,8 +97,8 @@ export const GATEWAY_BOUNDS = {
   socketWaitingMaxBytes: 4 * 1024 * 1024,
   /**
    * What WebSockets have received of messages that are not complete, all together, half of it for each tenant, and a
-   * quarter for each principal. Beyond it, the connection is closed. A message is counted from `socketMessageFromBytes` on. Each received
-   * chunk counts `socketChunkBytes` more, the memory of the objects that hold it.
+   * quarter for each principal. Beyond it, the connection is closed. A message is counted from `socketMessageFromBytes`
+   * on. Each received chunk counts `socketChunkBytes` more, the memory of the objects that hold it.
    */
   socketMessagesMaxBytes: 16 * 1024 * 1024,
   socketMessageFromBytes: 4 * 1024,
