@@ -27,3 +27,8 @@ export class OpenApprovals {
     return [...this.#open.values()];
   }
 }
+
+/** Whether a call waits for a decision. Queries a session host. @throws NoHostError without one. */
+export async function isPending(session: Pick<Session, 'state'>, callId: string): Promise<boolean> {
+  return (await session.state()).approvals.some((approval) => approval.callId === callId);
+}

@@ -34,6 +34,7 @@ import {
 import { createEventTranslator } from './event-translator.ts';
 import { newSessionId, sessionIdOfMessage } from './fresh-ids.ts';
 import { GuardedTransport } from './guarded-transport.ts';
+import { isPending } from './open-approvals.ts';
 import { checkBoolean, checkOptions, checkRecordNumber, checkSignal } from './option-checks.ts';
 import {
   type BodyInput,
@@ -435,8 +436,7 @@ export class Session {
    * @internal
    */
   async isUndecided(callId: string): Promise<boolean> {
-    if (this.#decided.has(callId)) return false;
-    return (await this.state()).approvals.some((approval) => approval.callId === callId);
+    return !this.#decided.has(callId) && (await isPending(this, callId));
   }
 
   async #onlyPendingCall(): Promise<string> {
@@ -525,8 +525,9 @@ export class Session {
   /**
    * The records of the session from `from` on, stored and then live, without gaps or repetitions. Ends when the signal
    * aborts, the caller stops or the client closes. Waits for a session that does not exist yet.
-   * @throws CommandRejectedError if this handle has sent the start and the host has rejected it. Errors of reading the
-   *   journal.
+   * @throws CommandRejectedError if this handle has sent the start and the host has rejected it. Over HTTP
+   *   `record_not_there` for a `from` beyond the next record; on the bus such a record is waited for. Errors of reading
+   *   the journal.
    * @param options `deltas: true`, for a program with its own event translator: records, deltas of running answers and
    *   changes of the connection in one sequence. With `from: 'newest'` older records are skipped.
    */

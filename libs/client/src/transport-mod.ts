@@ -9,7 +9,7 @@ export { ChildApprovals, type ChildJournal, type ChildSession, type FollowTree }
 export { Closing } from './closing.ts';
 export { JournalReceipt } from './journal-receipt.ts';
 export type { PlacedSession } from './newest-sessions.ts';
-export { type OpenApproval, OpenApprovals } from './open-approvals.ts';
+export { isPending, type OpenApproval, OpenApprovals } from './open-approvals.ts';
 export { checkRunArguments } from './option-checks.ts';
 export { checkedCommandId, checkedPayload, RECEIPT_TIMEOUT_MS } from './outgoing-command.ts';
 export { checkedResult } from './output-schema.ts';

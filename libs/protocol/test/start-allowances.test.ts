@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { allowanceOf, type CommandBody, parseBody } from '../src/mod.ts';
 
 const persona = { name: 'clerk', prompt: 'You file.' };
+const byProvider = (provider_options: object) => ({ name: 'a/b', provider_options });
 const found = (body: object): string | null => {
   const read = parseBody('start', 'fork' in body ? body : { prompt: 'go', ...body });
   if (!read.ok) throw new Error(read.problem.message);
@@ -41,6 +42,24 @@ test.each<[string, object]>([
     'fork.changes.persona.permissions.default',
     { fork: { session: 's', n: 3, changes: { persona: { ...persona, permissions: { default: 'allow' } } } } },
   ],
+  [
+    'persona.model.provider_options.anthropic.mcpServers',
+    { persona: { ...persona, model: byProvider({ anthropic: { mcpServers: [{ url: 'http://127.0.0.1:1/mcp' }] } }) } },
+  ],
+  [
+    'personas.0.model.provider_options.openai-compatible.mcp_servers',
+    { personas: [{ ...persona, model: byProvider({ 'openai-compatible': { mcp_servers: [] } }) }] },
+  ],
+  [
+    'fork.changes.persona.model.provider_options.anthropic.mcpServers',
+    {
+      fork: {
+        session: 's',
+        n: 3,
+        changes: { persona: { ...persona, model: byProvider({ anthropic: { mcpServers: [] } }) } },
+      },
+    },
+  ],
 ])('%s is an approval in advance', (field, body) => {
   expect(found(body)).toBe(field);
 });
@@ -51,6 +70,7 @@ test.each<[string, object]>([
   ['a persona by its name', { persona: 'clerk' }],
   ['a persona that asks', { persona: { ...persona, permissions: { default: 'ask' } } }],
   ['an MCP server elsewhere', { mcp_servers: { sea: { url: 'http://127.0.0.1:1/mcp', headers: { a: '$b' } } } }],
+  ['another option of a provider', { persona: { ...persona, model: byProvider({ anthropic: { effort: 'low' } }) } }],
   ['a fork with another prompt', { fork: { session: 's', n: 3, changes: { prompt: 'again' } } }],
 ])('%s is not', (_, body) => {
   expect(found(body)).toBeNull();

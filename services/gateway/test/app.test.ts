@@ -511,6 +511,17 @@ test('memory for bodies is released once, and shared by the principals', () => {
   expect(take('bob')).toBeNull();
 });
 
+test('a tenant with many tokens leaves half of the memory for bodies to others', () => {
+  const memory = new MemoryShares(4_000);
+  const take = (tenant: string, name: string) => memory.take(500, { name, tenant, scopes: new Set(), expiresAt: null });
+  const shares = ['a', 'b', 'c', 'd'].map((name) => take('red', name));
+  expect(shares).not.toContain(null);
+  expect(take('red', 'e')).toBeNull();
+  expect(take('blue', 'e')).not.toBeNull();
+  shares[0]?.shrink(100);
+  expect(take('red', 'e')).not.toBeNull();
+});
+
 test('a body in another charset than UTF-8 is rejected', async () => {
   for (const charset of ['utf-16', '"UTF-16LE"', 'latin1', ''])
     for (const type of ['application/json', 'text/plain'])
@@ -583,51 +594,52 @@ describe('the span of a request', () => {
 });
 
 test.each([
-  ['a journal that was restored without it', 20, 3, 'event: problem', 'record_not_there'],
-  ['a feed that lags', 20, 9, 'id: 8', null],
-  ['a feed that lags for a moment', 600_000, 3, 'id: 8', null],
-])(
-  'a client that reconnects after record 7 is served from %s',
-  async (_what, replicaLagMs, lastNumber, expected, code) => {
-    let live: () => void = () => undefined;
-    const isLive = new Promise<void>((resolve) => {
-      live = resolve;
-    });
-    const session = {
-      ...{ id: 's', ref: { tenant: 'default', sessionId: 's' } },
-      lastNumber: async () => {
-        // Was read after the time for a lag.
-        live();
-        return lastNumber;
-      },
-      async *records({ signal }: { readonly signal: AbortSignal }) {
-        yield { record: { n: 3, input: { type: 'timer' } } };
-        if (replicaLagMs > 1_000) live();
-        await isLive;
-        for (let n = 4; n <= 8 && code === null; n++) yield { record: { n, input: { type: 'timer' } } };
-        if (!signal.aborted) await once(signal, 'abort');
-      },
-    };
-    const { app, authorization, stopping } = await appWithoutBus({
-      clientOf: () => ({ session: () => session as unknown as Session }) as unknown as GatewayClient,
-      known: { expect: async () => undefined } as unknown as KnownSessions,
-      times: { replicaLagMs },
-    });
-    const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
-    const headers = { host, authorization, accept: 'text/event-stream', 'last-event-id': '7' };
-    const [answer] = (await once(
-      request({ host: '127.0.0.1', port, path: '/v1/sessions/s/events', headers }).end(),
-      'response',
-    )) as [IncomingMessage];
-    let text = '';
-    for await (const piece of answer.setEncoding('utf8')) {
-      text += piece;
-      if (text.includes(expected)) break;
-    }
-    expect(text).not.toMatch(/^id: [1-7]$/m);
-    if (code === null) expect(text).not.toContain('problem');
-    else expect(text).toContain(`"code":"${code}"`);
-    stopping.abort();
-    await app.close();
-  },
-);
+  ['reconnects', 'a journal that was restored without it', 20, 3, 'last-event-id: record 7 does not exist'],
+  ['reconnects', 'a feed that lags', 20, 9, null],
+  ['reconnects', 'a feed that lags for a moment', 600_000, 3, null],
+  ['asks for later records', 'a journal that was restored without it', 20, 3, 'from: record 8 does not exist'],
+  ['asks for later records', 'a journal that has the record', 20, 7, null],
+])('a client that %s after record 7 is served from %s', async (does, _what, replicaLagMs, lastNumber, problem) => {
+  let live: () => void = () => undefined;
+  const isLive = new Promise<void>((resolve) => {
+    live = resolve;
+  });
+  const session = {
+    ...{ id: 's', ref: { tenant: 'default', sessionId: 's' } },
+    lastNumber: async () => {
+      // Was read after the time for a lag.
+      live();
+      return lastNumber;
+    },
+    async *records({ signal }: { readonly signal: AbortSignal }) {
+      yield { record: { n: 3, input: { type: 'timer' } } };
+      if (replicaLagMs > 1_000) live();
+      await isLive;
+      for (let n = 4; n <= 8 && problem === null; n++) yield { record: { n, input: { type: 'timer' } } };
+      if (!signal.aborted) await once(signal, 'abort');
+    },
+  };
+  const { app, authorization, stopping } = await appWithoutBus({
+    clientOf: () => ({ session: () => session as unknown as Session }) as unknown as GatewayClient,
+    known: { expect: async () => undefined } as unknown as KnownSessions,
+    times: { replicaLagMs },
+  });
+  const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
+  const isBack = does === 'reconnects';
+  const headers = { host, authorization, accept: 'text/event-stream', ...(isBack ? { 'last-event-id': '7' } : {}) };
+  const path = `/v1/sessions/s/events${isBack ? '' : '?from=8'}`;
+  const [answer] = (await once(request({ host: '127.0.0.1', port, path, headers }).end(), 'response')) as [
+    IncomingMessage,
+  ];
+  let text = '';
+  for await (const piece of answer.setEncoding('utf8')) {
+    text += piece;
+    if (text.includes(problem === null ? 'id: 8' : 'event: problem')) break;
+  }
+  expect(text).not.toMatch(/^id: [1-7]$/m);
+  if (problem === null) expect(text).not.toContain('problem');
+  else
+    for (const part of ['"code":"record_not_there"', problem, 'the newest record is 3']) expect(text).toContain(part);
+  stopping.abort();
+  await app.close();
+});

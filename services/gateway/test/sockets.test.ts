@@ -133,6 +133,37 @@ test('a record goes to all WebSockets in the same bytes, as text', async () => {
   }
 });
 
+test.each(['ws', 'inspect'])('a WebSocket (%s) that asks for a record beyond the next one is refused', async (path) => {
+  async function* records({ signal }: { signal: AbortSignal }): AsyncGenerator<WatchItem> {
+    yield { record: { n: 3, input: { type: 'owned' } } as unknown as JournalRecord };
+    yield* silence({ signal });
+  }
+  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 3, records };
+  const clientOf = () => ({ session: () => session as unknown as BusSession }) as unknown as GatewayClient;
+  const { app, authorization } = await appWithoutBus({ clientOf, times: { replicaLagMs: 20 } });
+  try {
+    const url = `${await app.listen({ host: '127.0.0.1', port: 0 })}/v1/sessions/s/${path}?from=5`;
+    const watcher = new WebSocket(url.replace('http', 'ws'), { headers: { host: 'gateway.test', authorization } });
+    const messages: string[] = [];
+    watcher.on('message', (data) => messages.push(String(data)));
+    const [code, reason] = (await once(watcher, 'close')) as [number, Buffer];
+    expect([code, String(reason)]).toEqual([4000, 'record_not_there']);
+    // An inspector has messages of another protocol only.
+    if (path === 'ws')
+      expect(messages.map((text) => JSON.parse(text))).toEqual([
+        {
+          type: 'problem',
+          problem: expect.objectContaining({
+            field: 'from',
+            detail: expect.stringMatching(/record 5 does not exist: the newest record is 3; .* from record 4 for new/),
+          }),
+        },
+      ]);
+  } finally {
+    await app.close();
+  }
+});
+
 describe('the first record of an inspection', () => {
   const made = appWithoutBus();
   const codeOf = async (query: string) => {

@@ -46,7 +46,7 @@ export class HttpAnswers {
   /** Requests without a response, and responses that have not been read to their end. */
   #open = 0;
   #nextStreamAtMs = 0;
-  /** The time at which all messages that were read so far have been allowed. */
+  /** The time at which all that was read of event streams so far has been allowed. */
   #readAllowedAtMs = 0;
 
   constructor(graceMs: number, fetchWith: Fetch = globalThis.fetch) {
@@ -99,7 +99,7 @@ export class HttpAnswers {
       ended();
       onEnd();
     };
-    const read = bounded(body, isStream ? this.#paceMessages : null, whenRead, watched?.left.signal);
+    const read = bounded(body, isStream ? this.#paceStream : null, whenRead, watched?.left.signal);
     return new Response(read, { status, statusText, headers });
   }
 
@@ -111,12 +111,13 @@ export class HttpAnswers {
     if (startMs > nowMs) await new Promise((resolve) => setTimeout(resolve, startMs - nowMs));
   }
 
-  /** Waits as long as the server has sent more messages than allowed. Each message costs a parse and a check. */
-  readonly #paceMessages: Pace = async (messages) => {
+  /** Waits as long as the server has sent more than allowed. Each byte and each message costs a parse and a check. */
+  readonly #paceStream: Pace = async (messages, bytes) => {
     const nowMs = performance.now();
-    this.#readAllowedAtMs =
-      Math.max(nowMs, this.#readAllowedAtMs) + (messages * 1_000) / MCP_BOUNDS.streamMessagesPerSecond;
-    // The messages of one second may come at once.
+    const { streamMessagesPerSecond, streamBytesPerSecond } = MCP_BOUNDS;
+    const seconds = Math.max(messages / streamMessagesPerSecond, bytes / streamBytesPerSecond);
+    this.#readAllowedAtMs = Math.max(nowMs, this.#readAllowedAtMs) + seconds * 1_000;
+    // What is allowed in one second may come at once.
     const waitMs = this.#readAllowedAtMs - nowMs - 1_000;
     if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs).unref());
   };
@@ -208,12 +209,13 @@ function beginningOf(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Arra
   return body.pipeThrough(cut);
 }
 
-/** Waits before more is read of an event stream. @param messages were read just now. */
-type Pace = (messages: number) => Promise<void>;
+/** Waits before more is read of an event stream. @param messages and `bytes` were read just now. */
+type Pace = (messages: number, bytes: number) => Promise<void>;
 
 /**
  * Passes the bytes on, and fails if one message exceeds the limit.
- * @param pace Called for the messages of an event stream. Null for any other body, which is one message.
+ * @param pace Called for each chunk of an event stream. Null for any other body, which is one message: it fails as a
+ *   JSON array, which could have any number of them.
  */
 function bounded(
   body: ReadableStream<Uint8Array>,
@@ -230,11 +232,12 @@ function bounded(
   };
   let messageBytes = 0;
   let messages = 0;
+  let chunkBytes = 0;
+  let hasBegun = false;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
-        if (pace !== null && messages > 0) await pace(messages);
-        messages = 0;
+        await pace?.(messages, chunkBytes);
         const { done, value } = await reader.read();
         if (done) {
           end();
@@ -243,10 +246,19 @@ function bounded(
         }
         const found = pace === null ? NO_MESSAGE : events.add(value);
         messages = found.messages;
+        chunkBytes = value.length;
         messageBytes = messages === 0 ? messageBytes + value.length : value.length - found.endsAt;
         if (messageBytes > MCP_BOUNDS.messageMaxBytes) {
           await reader.cancel();
           throw new RangeError(`the server sent a message of more than ${MCP_BOUNDS.messageMaxBytes} bytes`);
+        }
+        if (pace === null && !hasBegun) {
+          const first = value.find((byte) => !BEFORE_JSON.has(byte));
+          hasBegun = first !== undefined;
+          if (first === ARRAY_START) {
+            await reader.cancel();
+            throw new Error('the server answered with a JSON array; an answer is one message');
+          }
         }
         controller.enqueue(value);
       } catch (error) {
@@ -271,6 +283,9 @@ interface FoundMessages {
 const NO_MESSAGE: FoundMessages = { messages: 0, endsAt: 0 };
 const LF = 0x0a;
 const CR = 0x0d;
+/** White space, and the three bytes of a byte order mark. */
+const BEFORE_JSON: ReadonlySet<number> = new Set([0x20, 0x09, LF, CR, 0xef, 0xbb, 0xbf]);
+const ARRAY_START = 0x5b;
 
 /** Finds the messages of an event stream. A blank line ends a message; a line ends with LF, CR or CRLF. */
 class EventLines {

@@ -32,8 +32,12 @@ export const MCP_BOUNDS = {
   endedCallMs: 1_000,
   /** Minimum interval between two requests for an event stream of one HTTP server, whatever its `retry` says. */
   streamIntervalMs: 100,
-  /** Messages per second on the event streams of one HTTP server, together. Faster streams are read more slowly. */
+  /**
+   * Messages and bytes per second on the event streams of one HTTP server, together. Faster streams are read more
+   * slowly.
+   */
   streamMessagesPerSecond: 1_000,
+  streamBytesPerSecond: 16 * 1024 * 1024,
   /** Answers to requests of one stdio server, such as pings, that it has not read yet. Further requests get none. */
   unreadAnswersMax: 1_024,
   /** Maximum size of these answers together. */

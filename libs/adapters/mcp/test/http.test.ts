@@ -476,6 +476,48 @@ test.each([
   },
 );
 
+test('a stream with more bytes than allowed is read more slowly and completely, also within one message', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const perSecond = MCP_BOUNDS.streamBytesPerSecond;
+  const parts = 8;
+  // Two chunks for each message.
+  const chunk = Buffer.concat([Buffer.alloc(perSecond / parts - 2, 'x'), Buffer.from('\n\n')]);
+  const halves = [Buffer.alloc(chunk.length, 'x'), chunk];
+  let sent = 0;
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (sent === 4 * parts) return controller.close();
+      controller.enqueue(halves[sent++ % 2] as Buffer);
+    },
+  });
+  const answers = new HttpAnswers(1_000, async () => {
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+  });
+  const { body: paced } = await answers.fetch('http://127.0.0.1:1/', { method: 'GET' });
+  let read = 0;
+  const whole = (async () => {
+    for await (const bytes of paced as ReadableStream<Uint8Array>) read += bytes.length;
+  })();
+  const seconds: number[] = [];
+  while (read < 4 * perSecond && seconds.length < 10) {
+    await vi.advanceTimersByTimeAsync(seconds.length === 0 ? 0 : 1_000);
+    seconds.push(Math.floor(read / perSecond));
+  }
+  await whole;
+  expect(seconds).toEqual([1, 2, 3, 4]);
+});
+
+test.each(['', ' \n', '\ufeff'])('an answer that is an array of messages is refused (after %j)', async (before) => {
+  const url = await byHand({
+    call: ({ response }) => response.end(`${before}[${'{"jsonrpc":"2.0","method":"notifications/x"},'.repeat(9)}{}]`),
+  });
+  const { call } = await opened({ hand: { url } }, { startTimeoutMs: 2_000 });
+  const outcome = await call('hand__vanish');
+  expect([outcome.status, codeOf(outcome)]).toEqual(['error', 'tool_failed']);
+  expect(JSON.stringify(outcome)).toContain('the server answered with a JSON array; an answer is one message');
+});
+
 test('a long stream whose blank lines come in two chunks is not one message', async () => {
   const comment = Buffer.from(`:${'x'.repeat(1024 * 1024)}\n`);
   let left = 24;

@@ -1,5 +1,5 @@
 /** Answers approvals if there is no interactive terminal. */
-import type { OpenApproval } from '@coxswain/client/transport';
+import { isPending, type OpenApproval } from '@coxswain/client/transport';
 import type { SessionView } from '../terminal/mod.ts';
 import type { Participant } from './follow-session.ts';
 
@@ -30,7 +30,7 @@ export function unattendedParticipant(onAsk: OnAsk, { view, own, fail, over }: U
         return;
       } catch (error) {
         // Another client may have decided meanwhile. If that cannot be read either, the denial is repeated.
-        if (over.aborted || !(await waits(session, callId).catch(() => true))) return;
+        if (over.aborted || !(await isPending(session, callId).catch(() => true))) return;
         view.notice(`${tool} could not be denied: ${(error as Error).message}`);
         if (pauseMs === null) fail(error as Error);
         else await pause(pauseMs, over);
@@ -51,10 +51,6 @@ export function unattendedParticipant(onAsk: OnAsk, { view, own, fail, over }: U
     },
     stepWaits: () => (onAsk === 'wait' ? 'go_on' : 'stop'),
   };
-}
-
-async function waits(session: OpenApproval['session'], callId: string): Promise<boolean> {
-  return (await session.state()).approvals.some((approval) => approval.callId === callId);
 }
 
 /** Resolves after the time, or when the signal aborts. */

@@ -5,6 +5,7 @@ import type { SessionHandle } from '../browser-client.ts';
 import { onNextFrame } from '../page/next-frame.ts';
 import { problemText } from '../page/outcome.tsx';
 import { type SessionView, SessionViewBuilder, viewUpTo } from '../view/session-view.ts';
+import { queryInTurn } from './query-in-turn.ts';
 
 /** The known state of a session. */
 export interface FollowedSession {
@@ -29,12 +30,6 @@ export interface FollowedSession {
 }
 
 const STATUS_AFTER_MS = 200;
-
-/** The status to show after an answer; null is a failed query. Queries overlap: a slow answer may be the older one. */
-export function newerStatus(before: SessionStatus | null, answer: SessionStatus | null): SessionStatus | null {
-  if (answer === null) return before;
-  return before?.session_id === answer.session_id && before.n > answer.n ? before : answer;
-}
 
 /** Follows a session. @param at The last record to show; null: all records, and new ones. */
 export function useSession(session: SessionHandle, at: number | null): FollowedSession {
@@ -69,14 +64,11 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
         setLive(builder.view);
       });
     };
-    let asked: ReturnType<typeof setTimeout> | undefined;
-    const askStatus = () => {
-      asked ??= setTimeout(async () => {
-        asked = undefined;
-        const answer = await session.wire.state().catch(() => null);
-        if (!leaving.signal.aborted) setStatus((before) => newerStatus(before, answer));
-      }, STATUS_AFTER_MS);
-    };
+    // After a failed query, the last status stays.
+    const statusQuery = queryInTurn(async () => {
+      const answer = await session.wire.state().catch(() => null);
+      if (answer !== null && !leaving.signal.aborted) setStatus(answer);
+    }, STATUS_AFTER_MS);
     const follow = async () => {
       for await (const item of session.records({ deltas: true, signal: leaving.signal })) {
         if (item.connected !== undefined) {
@@ -87,7 +79,7 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
           if (records.current.length === 0) setMissing(false);
           records.current.push(item.record);
           builder.record(item.record);
-          askStatus();
+          statusQuery.request();
         } else if (item.delta) builder.delta(item.delta);
         draw();
       }
@@ -110,7 +102,7 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
       leaving.abort();
       window.removeEventListener('offline', onOffline);
       cancelFrame?.();
-      clearTimeout(asked);
+      statusQuery.stop();
     };
   }, [session]);
 

@@ -27,8 +27,8 @@ export const GATEWAY_BOUNDS = {
   /** Body of an AG-UI request. AG-UI clients send the whole conversation each time. */
   aguiBodyMaxBytes: 4 * 1024 * 1024,
   /**
-   * Bodies of requests, from before they are read until they are handled: all together, and a quarter of it for each
-   * principal. Beyond it, a request is rejected before its body is read.
+   * Bodies of requests, from before they are read until they are handled: all together, half of it for each tenant, and
+   * a quarter for each principal. Beyond it, a request is rejected before its body is read.
    */
   bodiesMaxBytes: 32 * 1024 * 1024,
   /** Newest messages of users in an AG-UI request whose ids are kept while the run streams. */
@@ -45,9 +45,9 @@ export const GATEWAY_BOUNDS = {
   /** Inactivity timeout of a connection. Longer than `waitMaxMs`, so that it does not end a waiting request. */
   standstillMs: 90_000,
   /**
-   * Responses that their clients have not read, all together, and a quarter of it for each principal. Beyond it, a
-   * response becomes a problem. A response is counted above `unreadFromBytes`: a smaller one fits in the send buffer of
-   * its connection.
+   * Responses that their clients have not read, all together, half of it for each tenant, and a quarter for each
+   * principal. Beyond it, a response becomes a problem. A response is counted above `unreadFromBytes`: a smaller one fits
+   * in the send buffer of its connection.
    */
   unreadMaxBytes: 16 * 1024 * 1024,
   unreadFromBytes: 16 * 1024,
@@ -96,9 +96,9 @@ export const GATEWAY_BOUNDS = {
   /** Unread data of one WebSocket. Beyond it, the connection is closed. */
   socketWaitingMaxBytes: 4 * 1024 * 1024,
   /**
-   * What WebSockets have received of messages that are not complete, all together, and a quarter of it for each
-   * principal. Beyond it, the connection is closed. A message is counted from `socketMessageFromBytes` on. Each received
-   * chunk counts `socketChunkBytes` more, the memory of the objects that hold it.
+   * What WebSockets have received of messages that are not complete, all together, half of it for each tenant, and a
+   * quarter for each principal. Beyond it, the connection is closed. A message is counted from `socketMessageFromBytes`
+   * on. Each received chunk counts `socketChunkBytes` more, the memory of the objects that hold it.
    */
   socketMessagesMaxBytes: 16 * 1024 * 1024,
   socketMessageFromBytes: 4 * 1024,

@@ -5,15 +5,16 @@ import { MemoryShares } from './memory-shares.ts';
 import { busyProblem } from './problem.ts';
 
 /**
- * Responses that their clients have not read yet. Their memory is bounded, in total and for each principal, and so is
- * the time of each.
+ * Responses that their clients have not read yet. Their memory is bounded, in total, for each tenant and for each
+ * principal, and so is the time of each.
  */
 export class UnreadResponses {
   readonly #memory: MemoryShares;
   readonly #withinMs: number;
 
   /**
-   * @param maxBytes size of the responses; a quarter of it for each principal. The last one may exceed it.
+   * @param maxBytes size of the responses; half of it for each tenant, and a quarter for each principal. The last one
+   *   may exceed each.
    * @param withinMs time within which a client reads its response, in milliseconds.
    */
   constructor(maxBytes: number = GATEWAY_BOUNDS.unreadMaxBytes, withinMs: number = GATEWAY_BOUNDS.readWithinMs) {

@@ -1,5 +1,6 @@
 /** Feeds of sessions for many watchers, and pages of journals. */
 export { type EventStream, openEventStream } from './event-stream.ts';
+export { expectStart } from './expect-start.ts';
 export { createPageReader, type HeldPage, JournalPages } from './journal-pages.ts';
 export { PageRoom, PageRooms } from './page-room.ts';
 export { serveEvents } from './serve-events.ts';

@@ -51,8 +51,8 @@ export function eventRoutes(app: App, context: GatewayContext): void {
         summary: 'Returns records of a session: a page, or a live stream.',
         description:
           'Server-sent events: `record` with the number of the record as its id, `delta` without an id, and at the end `problem` with a ' +
-          'problem document. A client that reconnects with `last-event-id` receives every record exactly once. If the journal was ' +
-          'restored without the record of that number, the stream ends with `record_not_there`.',
+          'problem document. A client that reconnects with `last-event-id` receives every record exactly once. If the journal ends ' +
+          'before that record, or before the one that precedes `from`, the stream ends with `record_not_there`.',
         tags: ['events'],
         params: OfSession,
         querystring: Query,
@@ -93,9 +93,9 @@ export function eventRoutes(app: App, context: GatewayContext): void {
       }
       if (limit !== undefined) throw invalidFieldProblem('limit', 'requires a page: accept application/json');
       await context.known.expect(session);
+      const seen = lastSeen(request);
       await serveEvents(context, session, request, reply, {
-        from,
-        seen: lastSeen(request),
+        start: seen === null ? { field: 'from', from } : { field: 'last-event-id', seen },
         deltas: deltas !== 'false',
       });
       return reply;

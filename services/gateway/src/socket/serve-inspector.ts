@@ -9,8 +9,8 @@ import { SessionInspector } from '@coxswain/session';
 import type { FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import * as z from 'zod';
-import { type GatewayContext, Problem, principalOf, problemFrom } from '../context/mod.ts';
-import { createPageReader, type FeedItem, watchFeed } from '../feed/mod.ts';
+import { type GatewayContext, principalOf, problemFrom } from '../context/mod.ts';
+import { createPageReader, expectStart, type FeedItem, watchFeed } from '../feed/mod.ts';
 import { FIRST_RECORD_SCHEMA, FirstRecord } from '../http/mod.ts';
 import { MonitoredSocket } from './monitored-socket.ts';
 
@@ -51,14 +51,10 @@ export async function serveInspector(
   try {
     releaseInspector = context.inspectors.acquire(principalOf(request));
     seat = context.feeds.join(session, principalOf(request), 'inspector');
+    const { signal } = connection;
+    const first = await expectStart(context, session, seat.feed, { field: 'from', from: query.from }, signal);
     // The feed counts, too: the replica that answered may lag behind it.
-    const newest = Math.max(await session.lastNumber(), seat.feed.newest);
-    const from = query.from === 'newest' ? Math.max(1, newest) : query.from;
-    // `newest + 1` is valid: a client that was disconnected after the newest record asks for it.
-    if (from > newest + 1)
-      throw new Problem('record_not_there', `from: ${from} does not exist yet: the newest record is ${newest}`, {
-        field: 'from',
-      });
+    const from = first === 'newest' ? Math.max(1, await session.lastNumber(), seat.feed.newest) : first;
     // The record before the first one is folded, too: it determines the first snapshot.
     const after = context.folds.before(session.ref, from - 1) ?? undefined;
     const inspector = new SessionInspector(session.id, { from, context: query.context === 'true', after });
@@ -70,7 +66,7 @@ export async function serveInspector(
         // The machine must be folded from its current position, even if the first record to send is a later one.
         from: inspector.n + 1,
         deltas: false,
-        signal: connection.signal,
+        signal,
         readPage: (next, signal) => {
           // Page boundaries are remembered, so the next page needs no counting.
           if (inspector.n === next - 1 && inspector.n > 0) context.folds.keep(session.ref, inspector.fold);

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import * as z from 'zod';
 import { type GatewayContext, principalOf, problemFrom } from '../context/mod.ts';
-import { createPageReader, type FeedItem, watchFeed } from '../feed/mod.ts';
+import { createPageReader, expectStart, type FeedItem, watchFeed } from '../feed/mod.ts';
 import { FIRST_RECORD_SCHEMA, FirstRecord } from '../http/mod.ts';
 import { MonitoredSocket } from './monitored-socket.ts';
 import { SocketCommands } from './socket-commands.ts';
@@ -25,7 +25,7 @@ export async function serveSocket(
   session: BusSession,
   request: FastifyRequest,
   socket: WebSocket,
-  { from, deltas }: SocketQuery,
+  query: SocketQuery,
 ): Promise<void> {
   const connection = new MonitoredSocket(context, request, socket, 'websocket');
   const commands = new SocketCommands(context, session, request, socket, connection);
@@ -33,13 +33,15 @@ export async function serveSocket(
   let seat: ReturnType<GatewayContext['feeds']['join']> | undefined;
   try {
     seat = context.feeds.join(session, principalOf(request), 'websocket');
+    const { signal } = connection;
+    const from = await expectStart(context, session, seat.feed, { field: 'from', from: query.from }, signal);
     await watchFeed(
       seat.feed,
       { write: (item) => write(context, connection, item) },
       {
         from,
-        deltas: deltas === 'true',
-        signal: connection.signal,
+        deltas: query.deltas === 'true',
+        signal,
         readPage: createPageReader(context.pages, session, principalOf(request)),
       },
     );
