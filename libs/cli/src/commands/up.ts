@@ -60,7 +60,9 @@ export const run: CommandRun = async (invocation) => {
   try {
     return await upOnBus(invocation, external);
   } catch (error) {
-    if (named !== undefined || (error as { readonly code?: unknown }).code !== 'nats_unreachable') throw error;
+    const { code, message } = error as { readonly code?: unknown; readonly message: string };
+    if (named !== undefined && code === 'nats_url_invalid') throw usageError(message.replace(/^NATS_URL/, '--nats'));
+    if (named !== undefined || code !== 'nats_unreachable') throw error;
     const why = whyUnreachable(error, { source: 'NATS_URL', servers: external });
     throw new CliError(
       EXIT.error,
