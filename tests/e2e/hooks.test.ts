@@ -384,5 +384,6 @@ test('of a manifest: its tools run, a blocked prompt ends cox run with 5, and er
   const refused = await run('hello');
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain(`manifest_invalid: ${join(folder, 'coxswain.yaml')}:3:14: hooks[0].handler: `);
+  expect(refused.stderr).not.toContain('using the hooks of');
   expect(refused.stderr).toContain('has no function rejectSecret; it exports rejectSecrets');
 });

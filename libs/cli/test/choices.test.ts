@@ -37,7 +37,8 @@ describe('the call of an approval', () => {
     expect(() => chooseCall('', one)).toThrow(expect.objectContaining({ exitCode: 2, code: 'usage' }));
   });
   test('is rejected if there is none, if there are several, or if the prefix is ambiguous', () => {
-    expect(() => chooseCall(undefined, [])).toThrow('not_pending');
+    expect(() => chooseCall(undefined, [])).toThrow('not_pending: no call of this session or below it waits');
+    expect(() => chooseCall(undefined, [], 'not_found')).toThrow('not_found: no call of this session is open');
     expect(() => chooseCall(undefined, two)).toThrow('c1_1 (edit_file), c1_2 (run_command)');
     expect(() => chooseCall('c1', two)).toThrow('give more of the id');
   });

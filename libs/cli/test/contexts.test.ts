@@ -110,6 +110,18 @@ test.each<[string, string, RegExp]>([
   expect(err).not.toMatch(/s3cret|Invalid input|expected/);
 });
 
+test('a folder that cannot be created is named with its variable, and not as a state folder', async () => {
+  const file = join(folder, 'file');
+  await writeFile(file, '');
+  const { code, err } = await runCox(['context', 'add', 'a', '--nats', 'nats://a:1'], {
+    ...env,
+    XDG_CONFIG_HOME: file,
+  });
+  const why = `the folder of contexts ${join(file, 'coxswain')} cannot be used`;
+  expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(why) });
+  expect(err).toMatch(/; correct it, or set XDG_CONFIG_HOME\n$/);
+});
+
 test.skipIf(process.platform === 'win32')('a file that other users can change is rejected', async () => {
   await cox('context', 'add', 'prod', '--nats', 'nats://a:4222');
   const path = join(folder, 'config/coxswain/contexts.json');

@@ -27,6 +27,13 @@ test.each<[what: string, line: string[], names: RegExp]>([
     /--port applies to an embedded server/,
   ],
   ['an address with another protocol', ['session', 'list', '--nats', 'http://x'], /--nats/],
+  ['an address with another protocol for cox up', ['up', '--nats', 'http://x'], /^--nats cannot be used: http:/],
+  ['a folder of MCP servers', run('--mcp', '.'), /--mcp .* cannot be read: it is a folder \(EISDIR\)$/m],
+  [
+    'a missing schema',
+    run('--output-schema', 'no.json'),
+    /no\.json cannot be read: no such file or directory \(ENOENT\)$/m,
+  ],
   ['a port out of range', run('--port', '99999'), /--port/],
   ['an unknown value of --on-ask', run('--on-ask', 'perhaps'), /--on-ask takes deny, wait/],
   ['an invalid persona file', run('--persona', './broken.yaml'), /broken\.yaml/],

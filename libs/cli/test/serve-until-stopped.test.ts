@@ -40,9 +40,14 @@ test('a start that fails without a stop signal is an error', async () => {
   await expect(serving).rejects.toThrow('no server');
 });
 
-test.each(['SIGINT', 'SIGTERM'] as const)(
-  'a second %s ends the process after its exit handlers',
-  async (signal) => {
+// A closed terminal: the kernel and the shell send a SIGHUP each.
+test.each([
+  ['SIGINT', []],
+  ['SIGTERM', []],
+  ['SIGHUP', ['stopped']],
+] as const)(
+  'a second %s ends the process after its exit handlers; a SIGHUP leaves the stop its time',
+  async (signal, others) => {
     const module = new URL('../src/service/mod.ts', import.meta.url).href;
     const child = spawn(
       process.execPath,
@@ -54,6 +59,11 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
        setInterval(() => undefined, 1_000);
        process._rawDebug('ready');
        await stop.promise;
+       stop.release();
+       process.once('${signal}', () => setImmediate(() => {
+         process._rawDebug('stopped');
+         process.exit();
+       }));
        process._rawDebug('stopping');`,
       ],
       { stdio: ['ignore', 'ignore', 'pipe'], cwd: import.meta.dirname },
@@ -63,7 +73,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
       lines.push(line);
       if (line === 'ready' || line === 'stopping') child.kill(signal);
     }
-    expect(lines).toEqual(['ready', 'stopping', 'files are removed']);
+    expect(lines).toEqual(['ready', 'stopping', ...others, 'files are removed']);
     expect(child.signalCode).toBeNull();
   },
   60_000,

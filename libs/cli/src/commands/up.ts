@@ -60,7 +60,9 @@ export const run: CommandRun = async (invocation) => {
   try {
     return await upOnBus(invocation, external);
   } catch (error) {
-    if (named !== undefined || (error as { readonly code?: unknown }).code !== 'nats_unreachable') throw error;
+    const { code, message } = error as { readonly code?: unknown; readonly message: string };
+    if (named !== undefined && code === 'nats_url_invalid') throw usageError(message.replace(/^NATS_URL/, '--nats'));
+    if (named !== undefined || code !== 'nats_unreachable') throw error;
     const why = whyUnreachable(error, { source: 'NATS_URL', servers: external });
     throw new CliError(
       EXIT.error,
@@ -87,7 +89,6 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
   const stateDir = stateDirOf(flags, env);
   const manifest = await chooseManifest(flags, env);
   const policy = policyOf(flags, env);
-  if (manifest) standardStreams.err(manifestNotice(manifest));
   const signal = stopSignal();
   const log = await upLog(stateDir, echoesLog(flags));
   const holder = { title: 'cox up', passing: false, manifest: manifest?.path };
@@ -102,6 +103,7 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
     { waitMs, stopped: signal.promise, say: standardStreams.err },
   );
   if (instance === null) return EXIT.ok;
+  if (manifest) standardStreams.err(manifestNotice(manifest));
   const { server } = instance;
   const gateway = await stopInstanceOnError(instance, () =>
     startKeptGateway(gatewayPort, null, {
@@ -218,7 +220,6 @@ async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
   const stateDir = stateDirOf(flags, env);
   const manifest = await chooseManifest(flags, env);
   const policyFile = policyOf(flags, env);
-  if (manifest) standardStreams.err(manifestNotice(manifest));
   // An unreachable address is reported before the engine is loaded.
   await (await connectNats({ ...connectionTo({ servers: url }), name: 'cox-up' })).close();
   const { startRetentionService, startSessionsService } = await import('@coxswain/sessions');
@@ -237,6 +238,7 @@ async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
         log,
         metrics,
       });
+      if (manifest) standardStreams.err(manifestNotice(manifest));
       try {
         const starts = startOffersOf(env, null);
         const bus = parseConnectionUrl(url).servers.join(',');

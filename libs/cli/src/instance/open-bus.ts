@@ -223,9 +223,9 @@ async function startBus(options: {
   readonly policy: string | undefined;
   readonly tenant: TenantId;
 }): Promise<OpenBus> {
-  if (options.manifest) process.stderr.write(manifestNotice(options.manifest));
   const holder = { title: `cox ${options.command}`, passing: true, manifest: options.manifest?.path };
   const embedded = await startEmbedded({ ...options, holder });
+  if (options.manifest) process.stderr.write(manifestNotice(options.manifest));
   const gone = new AbortController();
   void embedded.server.exited.then(({ expected }) => {
     if (!expected) gone.abort(hasEnded('nats-server'));

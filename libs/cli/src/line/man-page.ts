@@ -72,7 +72,9 @@ export const EXIT_CODES = [
   ['4', 'A limit or a budget ended the run.'],
   ['5', 'A hook blocked the prompt.'],
   ['6', 'An approval is needed, and no terminal can give it.'],
+  ['129', 'The terminal has closed.'],
   ['130', 'Detached: the session continues.'],
+  ['141', 'The reader of the output has closed the pipe.'],
 ] as const;
 
 /** The environment variables on the man page. */

@@ -32,6 +32,8 @@ export class Keyboard {
     emitKeypressEvents(input);
     input.on('keypress', this.#onKey);
     input.on('end', this.#onEnd);
+    // Reading or changing a closed terminal may also fail.
+    input.on('error', this.#onEnd);
     process.on('exit', this.#onExit);
     this.resume();
   }
@@ -51,9 +53,10 @@ export class Keyboard {
 
   close(): void {
     this.#input.off('keypress', this.#onKey);
-    this.#input.off('end', this.#onEnd);
     process.off('exit', this.#onExit);
     this.pause();
+    this.#input.off('end', this.#onEnd);
+    this.#input.off('error', this.#onEnd);
   }
 
   #leaveRaw(): void {

@@ -7,6 +7,7 @@ import type { Session, UiEvent } from '@coxswain/client';
 import type { ChildSession, OpenApproval } from '@coxswain/client/transport';
 import type { JournalRecord, StopReason } from '@coxswain/protocol';
 import type { Participant } from '../run/mod.ts';
+import { hangUp } from '../service/mod.ts';
 import type { SessionView, Style } from '../terminal/mod.ts';
 import { carryOut } from './carry-out.ts';
 import type { Key } from './composer.ts';
@@ -84,7 +85,10 @@ export class LiveView implements SessionView, Participant {
       input,
       (text) => this.#out.write(text),
       (text, key) => this.#key(text, key),
-      attendance.leave,
+      // A closed terminal is no request to continue in the background: the process stops as by SIGHUP.
+      () => {
+        if (!hangUp()) attendance.leave();
+      },
     );
     this.#jobs = new JobControl({ onStop: () => this.#pause(), onContinue: () => this.#continue() });
     this.#draw();

@@ -72,7 +72,9 @@ export function chooseCall(
     throw new CliError(
       EXIT.error,
       none,
-      `${none}: no such call is open in this session; cox session show lists the open calls`,
+      none === 'not_pending'
+        ? 'not_pending: no call of this session or below it waits for an approval; cox approval list lists waiting calls'
+        : 'not_found: no call of this session is open; cox session show lists the open calls',
     );
   if (calls.length > 1) throw usageError(`${calls.length} calls match: ${listed()}; name one`);
   return only.call_id;

@@ -1,5 +1,6 @@
 /** Reads MCP servers from a file in the usual format: `{"mcpServers": {"name": {"command": …} | {"url": …}}}`. */
 import { readFile } from 'node:fs/promises';
+import { systemTrouble } from '@coxswain/ports/discovery';
 import type { McpServers } from '@coxswain/protocol';
 import { usageError } from '../line/mod.ts';
 
@@ -12,7 +13,7 @@ export async function readMcpFile(path: string): Promise<McpServers> {
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    throw usageError(`--mcp ${path} cannot be read: ${(error as Error).message}`);
+    throw usageError(`--mcp ${path} cannot be read: ${systemTrouble(error)}`);
   }
   const { parseMcpConfig } = await import('@coxswain/adapter-mcp');
   const parsed = parseMcpConfig(text);

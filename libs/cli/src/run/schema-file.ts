@@ -1,5 +1,6 @@
 /** Reads the output schema of `cox run --output-schema` from a JSON file. */
 import { readFile } from 'node:fs/promises';
+import { systemTrouble } from '@coxswain/ports/discovery';
 import { type JsonObject, OutputSchema, parseStrictJson, problemSentences, readStrictly } from '@coxswain/protocol';
 import { usageError } from '../line/mod.ts';
 
@@ -12,7 +13,7 @@ export async function readSchemaFile(path: string): Promise<JsonObject> {
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    throw usageError(`--output-schema ${path} cannot be read: ${(error as Error).message}`);
+    throw usageError(`--output-schema ${path} cannot be read: ${systemTrouble(error)}`);
   }
   const json = parseStrictJson(text);
   if (!json.ok) throw usageError(`--output-schema ${path} is not JSON: ${json.why}`);

@@ -15,7 +15,7 @@ export { reserveForProtocol } from './protocol-streams.ts';
 export { reportDisconnections } from './report-disconnections.ts';
 export { logTarget, serveUntilStopped } from './serve-until-stopped.ts';
 export { startOffersOf } from './start-offers.ts';
-export { stopSignal, untilAborted } from './stop-signal.ts';
+export { hangUp, stopSignal, untilAborted } from './stop-signal.ts';
 export { threadsOf } from './threads.ts';
 export { UP_LOG, upLog } from './up-log.ts';
 export { watchUserCodeErrors } from './watch-user-code-errors.ts';

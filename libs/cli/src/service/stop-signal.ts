@@ -1,19 +1,24 @@
-/** Waits for a stop: the signals SIGINT, SIGTERM and SIGHUP, or an abort signal. */
+/** Waits for a stop: the signals SIGINT, SIGTERM and SIGHUP, the loss of the output, or an abort signal. */
 import { constants } from 'node:os';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** The handlers that have not been released. */
 const waiting = new Set<() => void>();
+/** Whether a stop has begun. */
+let isStopping = false;
 
 /**
  * `promise` resolves and `signal` aborts at the first stop signal. A second one ends the process at once, with 128 and
  * the number of the signal. So does the first one after `release`, if nothing else waits for a stop.
+ *
+ * A SIGHUP after the begin of a stop is ignored: for one closed terminal, the kernel and the shell send several.
  */
 export function stopSignal(): { readonly promise: Promise<undefined>; readonly signal: AbortSignal; release(): void } {
   const stopping = new AbortController();
   let stop: () => void = () => undefined;
   const promise = new Promise<undefined>((resolve) => {
     stop = () => {
+      isStopping = true;
       release();
       stopping.abort();
       resolve(undefined);
@@ -36,10 +41,20 @@ export function stopSignal(): { readonly promise: Promise<undefined>; readonly s
 }
 
 /**
+ * Stops everything that waits for a stop, because the terminal or the reader of the output has gone.
+ * @returns false if nothing waits and no stop has begun: then the process can end at once.
+ */
+export function hangUp(): boolean {
+  for (const stop of [...waiting]) stop();
+  return isStopping;
+}
+
+/**
  * Unlike the default effect of a signal, this runs the handlers of the exit: they remove temporary files, restore the
  * terminal and kill commands of tools.
  */
-function exitAtOnce(signal: NodeJS.Signals): never {
+function exitAtOnce(signal: NodeJS.Signals): void {
+  if (signal === 'SIGHUP' && isStopping) return;
   process.exit(128 + constants.signals[signal]);
 }
 

@@ -48,7 +48,8 @@ async function isFolder(path: string, asked: string): Promise<boolean> {
 }
 
 /**
- * Describes why a folder cannot be created or written, or a program cannot be started, with the system's error code.
+ * Describes why a folder cannot be created or written, a file cannot be read, or a program cannot be started, with the
+ * system's error code.
  * Also accepts the errors of {@link makeFolder}.
  */
 export function systemTrouble(error: unknown): string {
@@ -62,6 +63,7 @@ export function systemTrouble(error: unknown): string {
     EDQUOT: 'disk quota exceeded',
     EFBIG: 'file too large',
     ENOTDIR: 'a part of the path is not a folder',
+    EISDIR: 'it is a folder',
     ENOENT: 'no such file or directory',
     ENAMETOOLONG: 'the path is too long',
   };
