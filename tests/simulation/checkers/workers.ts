@@ -26,7 +26,9 @@ export const checkWorkers: Checker = (journal, { history, schedule }) => {
           one.run.epoch <= run.epoch &&
           (one.run.host === run.host || !lives.failed(one.run.host, one.atMs, atMs)),
       );
-    if (before) wrong.push(`${run.key} (${run.tool}) ran again at ${run.host} while ${before.run.host} had it`);
+    // An instance that stood still may have got its request before the other one ran.
+    const isAgain = before && !lives.failed(run.host, before.atMs, atMs);
+    if (isAgain) wrong.push(`${run.key} (${run.tool}) ran again at ${run.host} while ${before.run.host} had it`);
   }
   const storedMs = new Map(
     history.of('stored').flatMap(({ session, n, atMs }) => (session === journal.session ? [[n, atMs] as const] : [])),
