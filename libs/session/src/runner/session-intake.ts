@@ -105,8 +105,8 @@ export class SessionIntake {
 
   /**
    * Applies an input as it is, without the checks of `#judge` and without a claim. It can be an input of a copy, the claim
-   * of a copy, a rejected fork, or a command whose record was too large or made the machine throw: with a problem,
-   * and without its body (`#take`).
+   * of a copy, or a rejected fork. It can also be a command whose record was too large, or for which the machine
+   * threw: with a problem, and without its body (`#take`).
    * @returns false where it cannot be judged now.
    * @throws as {@link JournalWriter.apply}.
    */

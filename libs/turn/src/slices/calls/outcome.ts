@@ -23,8 +23,8 @@ import type { KnownTool } from './state.ts';
 import { callRow } from './table.ts';
 
 /**
- * Decides the outcome of a call: the end of the call, and after it a request to suspend the session (`park`); or
- * `call_returned`, if PostToolUse hooks must check the result; or an approval request, if a person must decide about an
+ * Decides the outcome of a call. It ends the call, and can then request a suspension (`park`). Instead it is
+ * `call_returned` if PostToolUse hooks must check the result, or an approval request if a person must decide about an
  * unknown outcome. A cancelled call: `settleCancelled` (cancel.ts). The outcome is late, and ignored, unless
  * the call is running with the effect id of the outcome.
  */
