@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** The handlers that have not been released. */
 const waiting = new Set<() => void>();
-/** Whether a stop has begun. */
+/** Whether the process is stopping. */
 let isStopping = false;
 
 /**
@@ -42,7 +42,7 @@ export function stopSignal(): { readonly promise: Promise<undefined>; readonly s
 
 /**
  * Stops everything that waits for a stop, because the terminal or the reader of the output has gone.
- * @returns false if nothing waits and no stop has begun: then the process can end at once.
+ * @returns false if nothing waits and the process is not stopping: then it can end at once.
  */
 export function hangUp(): boolean {
   for (const stop of [...waiting]) stop();
