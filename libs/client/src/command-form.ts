@@ -1,15 +1,17 @@
-/** Commands with camelCase names. Unknown names are rejected before anything is sent. */
+/** The form of a command: camelCase names, wire names, and its checked bytes. Invalid ones are rejected before anything is sent. */
 import {
   type CamelCased,
   COMMAND_BODIES,
   DetailNames,
   fromWire,
   nearestWord,
+  parseCommand,
   pathFromWire,
   pathText,
   Receipt,
   type StandIns,
   toWire,
+  unwritableProblem,
   type Verb,
 } from '@coxswain/protocol';
 import { CommandRejectedError, InvalidOptionError } from './client-errors.ts';
@@ -100,6 +102,42 @@ export function wireBody<V extends Verb>(verb: V, input: object): BodyInput<V> {
   if (form.ok) return form.value as BodyInput<V>;
   const option = pathText(form.path);
   throw new InvalidOptionError(`the option ${option} ${form.words}`, option);
+}
+
+/**
+ * Encodes a body after validating it with the host's parser, so that an invalid body fails at once and is not stored.
+ * @throws CommandRejectedError naming the field.
+ */
+export function checkedPayload(verb: Verb, body: unknown, actor: string | undefined): Uint8Array {
+  const text = written(actor === undefined ? body : { ...(body as object), actor });
+  // JSON.stringify writes an infinite number as null, which the host would accept.
+  const unwritable = unwritableProblem(body);
+  if (unwritable) throw new CommandRejectedError(unwritable.code, unwritable.message, { field: unwritable.field });
+  const payload = new TextEncoder().encode(text);
+  const parsed = parseCommand(verb, payload);
+  if (parsed.ok) return payload;
+  throw new CommandRejectedError(parsed.problem.code, parsed.problem.message, { field: parsed.problem.field });
+}
+
+/** Encodes a body as JSON. @throws CommandRejectedError for a circular reference, a bigint or too deep a nesting. */
+function written(body: unknown): string {
+  try {
+    return JSON.stringify(body);
+  } catch (error) {
+    const [field] = Object.entries(body as object).find(([, member]) => !isWritable(member)) ?? ['body'];
+    const why = error instanceof RangeError ? 'is nested too deep' : (error as Error).message.split('\n', 1)[0];
+    throw new CommandRejectedError('invalid_field', `${field}: ${why}`, { field });
+  }
+}
+
+function isWritable(value: unknown): boolean {
+  try {
+    JSON.stringify(value);
+    return true;
+  } catch {
+    // The result is all that matters here.
+    return false;
+  }
 }
 
 /** Converts the field and the detail of a rejection to camelCase; any other error is returned as it is. */

@@ -1,13 +1,5 @@
-/** Options, checks and encoding of a command before it is sent, the same over every transport. */
-import {
-  type CallCancellation,
-  type COMMAND_BODIES,
-  CommandId,
-  parseCommand,
-  type Receipt,
-  unwritableProblem,
-  type Verb,
-} from '@coxswain/protocol';
+/** Options and results of sending a command, the same over every transport. */
+import { type CallCancellation, type COMMAND_BODIES, CommandId, type Receipt, type Verb } from '@coxswain/protocol';
 import { CommandRejectedError } from './client-errors.ts';
 
 /** The body of a command as a caller writes it, before defaults. */
@@ -79,40 +71,4 @@ export function checkedCommandId(id: string): CommandId {
   throw new CommandRejectedError('invalid_id', 'a command id is 1 to 64 characters of A-Z a-z 0-9 _ -', {
     field: 'id',
   });
-}
-
-/**
- * Encodes a body after validating it with the host's parser, so that an invalid body fails at once and is not stored.
- * @throws CommandRejectedError naming the field.
- */
-export function checkedPayload(verb: Verb, body: unknown, actor: string | undefined): Uint8Array {
-  const text = written(actor === undefined ? body : { ...(body as object), actor });
-  // JSON.stringify writes an infinite number as null, which the host would accept.
-  const unwritable = unwritableProblem(body);
-  if (unwritable) throw new CommandRejectedError(unwritable.code, unwritable.message, { field: unwritable.field });
-  const payload = new TextEncoder().encode(text);
-  const parsed = parseCommand(verb, payload);
-  if (parsed.ok) return payload;
-  throw new CommandRejectedError(parsed.problem.code, parsed.problem.message, { field: parsed.problem.field });
-}
-
-/** Encodes a body as JSON. @throws CommandRejectedError for a circular reference, a bigint or too deep a nesting. */
-function written(body: unknown): string {
-  try {
-    return JSON.stringify(body);
-  } catch (error) {
-    const [field] = Object.entries(body as object).find(([, member]) => !isWritable(member)) ?? ['body'];
-    const why = error instanceof RangeError ? 'is nested too deep' : (error as Error).message.split('\n', 1)[0];
-    throw new CommandRejectedError('invalid_field', `${field}: ${why}`, { field });
-  }
-}
-
-function isWritable(value: unknown): boolean {
-  try {
-    JSON.stringify(value);
-    return true;
-  } catch {
-    // The result is all that matters here.
-    return false;
-  }
 }

@@ -34,11 +34,11 @@ import {
   ReceiptTimeoutError,
   SessionNotFoundError,
 } from './client-errors.ts';
+import { checkedPayload } from './command-form.ts';
 import { newCommandId } from './fresh-ids.ts';
 import {
   type BodyInput,
   checkedCommandId,
-  checkedPayload,
   RECEIPT_TIMEOUT_MS,
   type SendOptions,
   type SendStage,

@@ -83,23 +83,13 @@ export async function createNatsInbox(
   let endMisaddressed: () => void = () => undefined;
   const repair = repairConsumers(nc, log, incarnation, () => handlers !== null, onGone);
 
-  function delivered(message: Msg, seq: number, ack: () => void): void {
-    if (!handlers) return;
-    const address = parseStoredCommand(message.subject);
-    if (address) handlers.notify({ ref: address.ref, seq, isTimer: address.isTimer, ack });
-    else
-      handlers.unroutable({
-        subject: message.subject,
-        seq,
-        receiptTo: message.headers?.get(HEADERS.receiptTo) || undefined,
-        ack,
-      });
-  }
-
   function start(p: number): void {
     const consumer = consumerName(p);
     const refused = (error: Error) => log.error({ consumer, error }, 'deliveries of a partition cannot be received');
-    pulls.set(p, startPartitionPull(nc, STREAMS.commands, consumer, { delivered, missing: repair.start, refused }));
+    pulls.set(
+      p,
+      startPartitionPull(nc, consumer, () => handlers, { missing: repair.start, refused }),
+    );
   }
 
   /** Releases partitions: stops pulling, then unpins, so that a waiting host is pinned at once. */
@@ -200,8 +190,7 @@ export async function createNatsInbox(
 }
 
 /** Callbacks of a partition pull. Contract: they return at once and do not throw. */
-interface PartitionHandlers {
-  delivered(message: Msg, seq: number, ack: () => void): void;
+interface PullProblems {
   /** The consumer did not respond to {@link ticksUntilMissing} pulls. */
   missing(): void;
   /** The subscription failed, for example for lack of permission: no delivery will arrive. */
@@ -222,20 +211,21 @@ interface PartitionPull {
 }
 
 /**
- * Pulls one partition's deliveries through a pinned consumer.
+ * Pulls one partition's deliveries through a pinned consumer, and notifies the host of each command by its subject.
  *
  * The pin lasts one second from the last pull that names it. Deliveries do not renew it. After it has expired, the
  * server answers a pull that names it with 423, but only when the next message arrives. The library's own `consume`
  * then waits for missed heartbeats, half a minute. So this code sends the pulls itself: each tick renews a held pin,
  * and a lost pin is dropped at once.
+ * @param handlers those of the open inbox. Without any, a delivery stays unacknowledged.
  */
 function startPartitionPull(
   nc: NatsConnection,
-  stream: string,
   consumer: string,
-  handlers: PartitionHandlers,
+  handlers: () => InboxHandlers | null,
+  problems: PullProblems,
 ): PartitionPull {
-  const pullSubject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`;
+  const pullSubject = `$JS.API.CONSUMER.MSG.NEXT.${STREAMS.commands}.${consumer}`;
   const inbox = `${createInbox(inboxPrefixOf(nc))}.`;
   const unacknowledged = new Map<number, string>();
   let pin: string | null = null;
@@ -249,7 +239,7 @@ function startPartitionPull(
 
   const subscription = nc.subscribe(`${inbox}*`, {
     callback(error, message) {
-      if (error) handlers.refused(error);
+      if (error) problems.refused(error);
       else if (message.reply?.startsWith('$JS.ACK.')) deliver(message, message.reply);
       else answered(message);
     },
@@ -267,11 +257,15 @@ function startPartitionPull(
     if (deliveredSincePull >= pullBatch / 2) pull();
     const seq = streamSequenceOf(reply);
     unacknowledged.set(seq, reply);
-    handlers.delivered(message, seq, () => {
+    const ack = () => {
       if (unacknowledged.get(seq) === reply) unacknowledged.delete(seq);
       // On a closed connection no acknowledgement is possible: the server redelivers the message to another host.
       if (!nc.isClosed()) nc.publish(reply);
-    });
+    };
+    const { subject } = message;
+    const address = parseStoredCommand(subject);
+    if (address) handlers()?.notify({ ref: address.ref, seq, isTimer: address.isTimer, ack });
+    else handlers()?.unroutable({ subject, seq, receiptTo: message.headers?.get(HEADERS.receiptTo) || undefined, ack });
   }
 
   function answered(message: Msg): void {
@@ -290,7 +284,7 @@ function startPartitionPull(
       pullAgainAtMs = 0;
       unanswered += 1;
       // A starting server accepts clients before it has loaded its consumers.
-      if (unanswered % ticksUntilMissing === 0) handlers.missing();
+      if (unanswered % ticksUntilMissing === 0) problems.missing();
     } else {
       unanswered = 0;
     }

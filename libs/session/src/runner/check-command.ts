@@ -1,6 +1,6 @@
 /**
  * Checks of a stored command before the machine decides it. {@link inputOfCommand} parses it (`parseCommand` in libs/protocol,
- * commands.ts), and {@link applyPolicy} applies the policy of the host. Then `SessionIntake` applies the quotas, answers a
+ * commands.ts), and applies the policy of the host ({@link applyPolicy}). Then `SessionIntake` applies the quotas, answers a
  * repeated start, and limits the number of rejections that get a record (`#rejectBeyondShare`). Last, a command to a session
  * without a record passes {@link checkStart}, any other {@link checkCommand}; a start that forks is checked by `planFork`
  * (plan-fork.ts). Except `planFork`, these return the input, with a problem if the command is to be rejected.
@@ -69,8 +69,13 @@ export function inputOfTimer(command: StoredCommand): TimerInput | null {
 /**
  * Reads one stored command. Never throws: an unreadable command, or one with an invalid header, becomes an input with a
  * problem, which is rejected.
+ * @param policy the policy of the host, which is applied last. Without it, the caller rejects the command in any case.
  */
-export function inputOfCommand(command: StoredCommand, incarnation: CommandInbox['incarnation']): CommandInput {
+export function inputOfCommand(
+  command: StoredCommand,
+  incarnation: CommandInbox['incarnation'],
+  policy?: PolicyPorts & { readonly log: Log },
+): CommandInput {
   const parsed = parsedBody(command);
   const position = positionalCommandId(incarnation, command.seq);
   const asked = parsed.id ?? command.commandId;
@@ -87,7 +92,7 @@ export function inputOfCommand(command: StoredCommand, incarnation: CommandInbox
     (actorTooLong ? badActor : null) ??
     (actor && isSessionActor(actor.name) ? feignedActor : null) ??
     problemOf(parsed);
-  return {
+  const input: CommandInput = {
     type: 'command',
     verb: cutText(command.verb, 64),
     command_id: asked === undefined || hostileId ? position : asked,
@@ -96,6 +101,7 @@ export function inputOfCommand(command: StoredCommand, incarnation: CommandInbox
     ...(receiptTo !== undefined && !refusedReceipt ? { receipt_to: receiptTo } : {}),
     ...(problem ? { problem } : {}),
   };
+  return policy ? applyPolicy(policy, command, input) : input;
 }
 
 /**
@@ -189,7 +195,7 @@ type Problem = NonNullable<CommandInput['problem']>;
  * dropped, so its record keeps nothing of the body. The same applies to a command that was rejected for a literal
  * secret; the log does not show the secret.
  */
-export function applyPolicy(
+function applyPolicy(
   { rulesFor, log }: PolicyPorts & { readonly log: Log },
   { ref, restricted = false }: StoredCommand,
   input: CommandInput,

@@ -28,7 +28,7 @@ import { isRecordTooLarge } from '../journal/append-record.ts';
 import type { SessionCopy } from '../journal/copy-session.ts';
 import { type LiveSession as Live, transcriptOf } from '../journal/load-session.ts';
 import { asksForFork } from '../journal/plan-fork.ts';
-import { applyPolicy, checkCommand, checkStart, inputOfCommand, inputOfTimer } from './check-command.ts';
+import { checkCommand, checkStart, inputOfCommand, inputOfTimer } from './check-command.ts';
 import type { InboxReader } from './inbox-reader.ts';
 import type { JournalWriter } from './journal-writer.ts';
 import { namesMessage, repeatedStart } from './repeated-start.ts';
@@ -122,7 +122,7 @@ export class SessionIntake {
     this.#exit.throwIfLeft();
     if (command.isTimer) return this.#takeTimer(session, command, { cursor, command: null });
     const place = { cursor, command };
-    const input = applyPolicy(this.#ports, command, inputOfCommand(command, this.#ports.inbox.incarnation));
+    const input = inputOfCommand(command, this.#ports.inbox.incarnation, this.#ports);
     try {
       return await this.#judge(session, input, place);
     } catch (error) {

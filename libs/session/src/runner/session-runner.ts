@@ -26,7 +26,7 @@
  *           or the cursor of a record has passed the command. So a rejected command is not accepted later, unless its
  *           sender sends it again.
  */
-import type { SessionSummary } from '@coxswain/ports';
+import type { Clock, SessionSummary } from '@coxswain/ports';
 import {
   type AnswerSoFar,
   assertNever,
@@ -43,7 +43,6 @@ import { FeedbackBuffer } from './feedback-buffer.ts';
 import { FeedbackIntake } from './feedback-intake.ts';
 import { InboxReader } from './inbox-reader.ts';
 import { JournalWriter } from './journal-writer.ts';
-import { Mailbox } from './mailbox.ts';
 import { ruleWrites, timerWrites } from './outside-writes.ts';
 import type { RunnerNotification, RunnerOptions, RunnerPorts } from './runner-ports.ts';
 import { type Carried, type LeaveReason, type LeftSession, SessionExit, SessionLeft } from './session-exit.ts';
@@ -86,7 +85,7 @@ export class SessionRunner {
   readonly #host: string;
   readonly #onLeft: (left: LeftSession) => void;
   readonly #exit: SessionExit;
-  readonly #mailbox: Mailbox<Job>;
+  readonly #mailbox: Mailbox;
   readonly #worker: SessionWorker;
   readonly #work: SessionWork;
   readonly #writer: JournalWriter;
@@ -389,5 +388,62 @@ export class SessionRunner {
       for (const note of notes) this.#ports.log.warn({ session_id: this.ref.sessionId }, note);
     });
     this.#onLeft({ reason, message, carried, hasWritten: this.#writer.hasWritten });
+  }
+}
+
+/** The mailbox of a session: handles one job at a time, in order (RUNNER-5). Measures how long it has been empty. */
+class Mailbox {
+  readonly #clock: Pick<Clock, 'monotonicMs' | 'yield'>;
+  readonly #handle: (job: Job) => Promise<void>;
+  readonly #jobs: Job[] = [];
+  #working = false;
+  #closed = false;
+  #emptySinceMs: number;
+
+  /** @param handle handles one job, with its errors. A rejection is a broken invariant, and ends as unhandled. */
+  constructor(clock: Pick<Clock, 'monotonicMs' | 'yield'>, handle: (job: Job) => Promise<void>) {
+    this.#clock = clock;
+    this.#handle = handle;
+    this.#emptySinceMs = clock.monotonicMs();
+  }
+
+  /** Whether no job is in progress or queued. */
+  get isEmpty(): boolean {
+    return !this.#working && this.#jobs.length === 0;
+  }
+
+  /** Milliseconds since the last job ended. Only valid while the mailbox is empty. */
+  get emptyForMs(): number {
+    return this.#clock.monotonicMs() - this.#emptySinceMs;
+  }
+
+  /** Whether a queued job matches. The job in progress does not count. */
+  some(like: (job: Job) => boolean): boolean {
+    return this.#jobs.some(like);
+  }
+
+  /** Queues a job, and starts to work if idle. A closed mailbox ignores it. */
+  post(job: Job): void {
+    if (this.#closed) return;
+    this.#jobs.push(job);
+    if (this.#working) return;
+    this.#working = true;
+    void this.#work();
+  }
+
+  /** Discards the queued jobs. The job in progress ends by itself. */
+  close(): void {
+    this.#closed = true;
+    this.#jobs.length = 0;
+  }
+
+  async #work(): Promise<void> {
+    for (let job = this.#jobs.shift(); job !== undefined && !this.#closed; job = this.#jobs.shift()) {
+      await this.#handle(job);
+      // A model and a tool that answer at once must not starve commands from outside.
+      await this.#clock.yield();
+    }
+    this.#working = false;
+    this.#emptySinceMs = this.#clock.monotonicMs();
   }
 }

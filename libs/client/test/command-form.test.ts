@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkedPayload } from '../src/outgoing-command.ts';
+import { checkedPayload } from '../src/command-form.ts';
 
 const circle: Record<string, unknown> = {};
 circle.again = circle;
