@@ -67,7 +67,6 @@ export {
 export { httpBodyOf, httpFieldOf, natsBodyOf, natsFieldOf } from './commands/http-command-fields.ts';
 export { CallOutcomeBody, parseCallOutcome, parseFeedback } from './commands/internal-commands.ts';
 export { modelName } from './commands/model-choice.ts';
-export { OnTimeout, type ParkingFields, ParkRequest, parkingProblem, parkingTimeProblem } from './commands/parking.ts';
 export { type QuotaName, Quotas, type QuotasInput } from './commands/quotas.ts';
 export {
   becameIn,
@@ -106,6 +105,13 @@ export {
 export { isCredentialName, isReference, secretInUrl } from './commands/request-secrets.ts';
 export { allowanceOf } from './commands/start-allowances.ts';
 export { DemoStart, StartOptions } from './commands/start-options.ts';
+export {
+  OnTimeout,
+  SuspensionRequest,
+  type SuspensionRequestFields,
+  suspensionRequestProblem,
+  suspensionUntilProblem,
+} from './commands/suspension-request.ts';
 // hooks/: hook points, payloads, returns and registrations
 export type { ExactHandler, ExactHooks, Wrong } from './hooks/exact-hooks.ts';
 export type {

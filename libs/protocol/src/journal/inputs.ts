@@ -7,8 +7,8 @@ import * as z from 'zod';
 import type { ErrorCode } from '../catalogues/error-codes.ts';
 import { type Actor, StoredActor } from '../commands/actor.ts';
 import { NoticeOutcome } from '../commands/approval-notices.ts';
-import { ParkRequest } from '../commands/parking.ts';
 import { PersonaIdentity, RememberedRule } from '../commands/remembered-rules.ts';
+import { SuspensionRequest } from '../commands/suspension-request.ts';
 import { HookTable } from '../hooks/hook-registrations.ts';
 import { HookAnswer } from '../hooks/verdicts.ts';
 import { RunBudgets, WholeRunLimits } from '../personas/budgets.ts';
@@ -205,7 +205,7 @@ export const CallOutcome = z.strictObject({
    */
   timed_out: z.literal(true).optional(),
   /** The call asks to suspend its session at the end of the turn. */
-  park: ParkRequest.optional(),
+  park: SuspensionRequest.optional(),
 });
 export type CallOutcome = z.infer<typeof CallOutcome>;
 

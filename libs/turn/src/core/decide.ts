@@ -40,7 +40,7 @@ import { decideProvision } from '../slices/runs/provision.ts';
 import { decidePrompt, decidePromptOrSteer, decideStart } from '../slices/runs/run-starts.ts';
 import { decideStop } from '../slices/runs/stop-conditions.ts';
 import { decidePersonaStep } from '../slices/steps/persona-waits.ts';
-import { decideResume, decideSignal, decideSuspend, withoutBadParking } from '../slices/suspension/requests.ts';
+import { decideResume, decideSignal, decideSuspend, withoutInvalidSuspension } from '../slices/suspension/requests.ts';
 import { decideTimer } from '../slices/suspension/timers.ts';
 import { isTooOld, outcomeOfCommand } from './command-memory.ts';
 import { type Command, typedCommand } from './commands.ts';
@@ -64,7 +64,10 @@ export function decide(state: MachineState, input: Input, atMs: number): Decisio
     case 'call_outcome':
       return withEditedFiles(
         input,
-        decideCall(state.context, withRealDuration(state.context, withoutBadParking(state.context, input, atMs), atMs)),
+        decideCall(
+          state.context,
+          withRealDuration(state.context, withoutInvalidSuspension(state.context, input, atMs), atMs),
+        ),
       );
     case 'call_accepted':
       return decideCallAccepted(state.context, input);

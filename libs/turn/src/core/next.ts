@@ -47,8 +47,8 @@ import { consultStep, undeclaredStepEnd, unfinishedStepEnd } from '../slices/ste
 import {
   lapsedSuspension,
   nextWakingMessage,
-  parkingPayload,
   suspensionEnd,
+  suspensionPayload,
   suspensionStart,
 } from '../slices/suspension/suspension.ts';
 import type { SessionContext } from './context.ts';
@@ -113,7 +113,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'daemon_idle.session_idle': (context) => consult(context, 'session_idle', {}),
   'daemon_idle.daemon_idle_pre': (context) => checkpoint(context, 'daemon_idle_pre'),
   'daemon_idle.daemon_idle_post': (context) => checkpoint(context, 'daemon_idle_post'),
-  'suspended.pre_suspend': (context) => consult(context, 'pre_suspend', parkingPayload(context.suspend)),
+  'suspended.pre_suspend': (context) => consult(context, 'pre_suspend', suspensionPayload(context.suspend)),
   'suspended.entering': (context) => suspensionStart(context, effectId(context)),
   'suspended.parked': suspensionEnd,
   'suspended.post_resume': (context) => consult(context, 'post_resume', {}),

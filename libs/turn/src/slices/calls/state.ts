@@ -26,8 +26,8 @@ import type {
   ErrorCode,
   Json,
   JsonObject,
-  ParkRequest,
   RememberScope,
+  SuspensionRequest,
   ToolResult,
   ToolTraits,
 } from '@coxswain/protocol';
@@ -90,7 +90,7 @@ interface ProposedCall extends NotRunningCall {
   readonly decided?: CallDecision | undefined;
 }
 
-/** A call that waits for an approval. The tool `park` is something else: see `ReturnedOutcome.park`. */
+/** A call that waits for an approval. The tool `park`, which suspends the session, is something else: `ReturnedOutcome.park`. */
 interface ParkedCall extends NotRunningCall {
   readonly status: 'parked';
   readonly requested_by: string;
@@ -155,7 +155,7 @@ export interface ReturnedOutcome {
   readonly result: ToolResult;
   readonly duration_ms: number;
   /** The request to suspend the session, if hooks do not turn the result into an error. */
-  readonly park?: ParkRequest | undefined;
+  readonly park?: SuspensionRequest | undefined;
 }
 
 type AnyCall = ProposedCall | ParkedCall | AllowedCall | RunningCall | ReturnedCall | EndedCall;

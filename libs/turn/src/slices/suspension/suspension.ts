@@ -16,7 +16,7 @@ import type { SessionContext } from '../../core/context.ts';
 import { nextIndex, type PlacedEvent } from '../../core/place.ts';
 import type { PendingFollowup, PendingInjection } from '../injections/state.ts';
 import { waker } from '../injections/waiting.ts';
-import type { AskedSuspension, Suspension, Waking } from './state.ts';
+import type { RequestedSuspension, Suspension, Waking } from './state.ts';
 
 /**
  * The event that starts the requested suspension, or null without a request.
@@ -79,17 +79,17 @@ export function interruptedBy(context: SessionContext, ids: readonly string[]): 
 }
 
 /** The identity of a suspension: the command or the call of the tool `park` that requested it; empty if a step did. */
-function idOf({ command_id, call_id }: AskedSuspension): string {
+function idOf({ command_id, call_id }: RequestedSuspension): string {
   return command_id ?? call_id ?? '';
 }
 
 /** The request that an interrupt came after. A failed step makes a request of its own, also if it replaces an earlier one. */
-function requestOf(asked: AskedSuspension): string {
+function requestOf(asked: RequestedSuspension): string {
   return asked.step === undefined ? idOf(asked) : '';
 }
 
 /** The members of the payload of pre_suspend hooks, in addition to `payloadHead` (hooks/consult.ts). */
-export function parkingPayload(suspend: SessionContext['suspend']): JsonObject {
+export function suspensionPayload(suspend: SessionContext['suspend']): JsonObject {
   const { reason, until_ms, for_ms, signal, on_timeout, call_id } = suspend ?? {};
   return {
     ...(reason === undefined ? {} : { reason }),
