@@ -16,7 +16,7 @@ export {
 export { INJECTION_VERBS, type InjectionVerb, Mode, SEAM_KINDS, SEAMS, SeamKind } from './catalogues/seams.ts';
 // commands/: bodies of commands, receipts, and the rules of hosts for requests
 export { Actor } from './commands/actor.ts';
-export { ApprovalNotice, NoticeOutcome } from './commands/approval-notices.ts';
+export { ApprovalNotice, ApprovalNoticeOutcome } from './commands/approval-notices.ts';
 export {
   COMMAND_BODIES,
   type CommandBody,
@@ -147,7 +147,7 @@ export {
   HOOK_MOMENTS,
   HOOK_POINTS,
   HookPoint,
-  hookPointName,
+  pascalNameOfPoint,
 } from './hooks/hook-points.ts';
 export type { HookQuestion, HookReply, ReceivedQuestion } from './hooks/hook-questions.ts';
 export {
@@ -227,9 +227,9 @@ export {
   HooksChangedInput,
   Input,
   ModelOutcome,
-  NotifyOutcome,
   type Outcome,
   OwnedInput,
+  ParentReportOutcome,
   Provision,
   ProvisionOutcome,
   ResolvedCompaction,

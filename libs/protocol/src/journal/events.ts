@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { ERROR_CODES } from '../catalogues/error-codes.ts';
 import { Mode, SeamKind } from '../catalogues/seams.ts';
 import { StoredActor } from '../commands/actor.ts';
-import { NoticeOutcome } from '../commands/approval-notices.ts';
+import { ApprovalNoticeOutcome } from '../commands/approval-notices.ts';
 import { StoredStartSettings } from '../commands/commands.ts';
 import { RememberedRule, RememberScope } from '../commands/remembered-rules.ts';
 import { OnTimeout, SuspensionRequest } from '../commands/suspension-request.ts';
@@ -448,7 +448,7 @@ export const EVENT_SCHEMAS = {
   /** Outcome of the notification of a pending approval. */
   approval_notified: event('approval_notified', {
     call_id: z.string(),
-    ...NoticeOutcome.omit({ type: true }).shape,
+    ...ApprovalNoticeOutcome.omit({ type: true }).shape,
   }),
   /** A person decided that a rule answers for similar later calls. */
   permission_remembered: event('permission_remembered', { call_id: z.string(), rule: RememberedRule }),

@@ -47,9 +47,12 @@ export interface CallNotes {
   readonly args: Json;
   /** The tool itself requires a human approval for these arguments. */
   readonly needs_approval?: true | undefined;
-  /** The consult of PreToolUse hooks about the call has ended. */
+  /** PreToolUse hooks have answered about the call, or none applied: they are not called about it again. */
   readonly vetted?: true | undefined;
-  /** The consult of permission_asked hooks about the call has ended. */
+  /**
+   * permission_asked hooks have answered whether the call may run, or none applied: they are not called about it again.
+   * Whether a person was asked is another question: the status `parked`.
+   */
   readonly asked?: true | undefined;
   /** The permission_asked hook that allowed the call, so that no person decides: `hook:<id>`. */
   readonly granted_by?: string | undefined;
@@ -97,7 +100,7 @@ interface ParkedCall extends NotRunningCall {
   readonly asked_at_ms: number;
   /** The timer of the expiry. */
   readonly expiry?: (OpenEffect & { readonly after_ms: number; readonly due_at_ms: number }) | undefined;
-  /** The notification of an external service, until its outcome is recorded. */
+  /** The open effect `notify`: it notifies an external service of the wait. Undefined once its outcome is recorded. */
   readonly notice?: OpenEffect | undefined;
 }
 

@@ -20,7 +20,15 @@ import {
 import { noteCommand, noteSourceCommand } from '../../core/command-memory.ts';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
-import { because, by, controlOutcome, type Decision, events, reject, why } from '../../core/decision.ts';
+import {
+  actorMember,
+  controlOutcome,
+  type Decision,
+  events,
+  reasonMember,
+  reasonSuffix,
+  reject,
+} from '../../core/decision.ts';
 import type { Placed } from '../../core/place.ts';
 import { isEnded, leafOf, type MachineState, topStateOf } from '../../machine/state.ts';
 import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
@@ -43,8 +51,8 @@ export function decideSuspend(state: MachineState, input: Command<'suspend'>, at
   const problem = suspensionUntilProblem(fields, atMs);
   if (problem) return reject(input, 'invalid_field', `until: ${problem}`, { field: 'until' });
   return events(
-    { type: 'suspend_requested', command_id: input.command_id, ...by(input), ...requestFields(fields) },
-    { ...controlOutcome(context.session_id, input, 'suspending'), ...why(fields.reason) },
+    { type: 'suspend_requested', command_id: input.command_id, ...actorMember(input), ...requestFields(fields) },
+    { ...controlOutcome(context.session_id, input, 'suspending'), ...reasonMember(fields.reason) },
   );
 }
 
@@ -88,7 +96,7 @@ export function decideSignal(state: MachineState, input: Command<'signal'>): Dec
       command_id: input.command_id,
       name,
       ...(data === undefined ? {} : { data }),
-      ...by(input),
+      ...actorMember(input),
     },
     controlOutcome(context.session_id, input, wakes ? 'resumed' : 'stored'),
   );
@@ -177,7 +185,7 @@ function notSuspended(
   hook: string,
   reason: string | undefined,
 ): SessionEvent {
-  const text = `Hook ${hook} denied the suspension of the session${because(reason)}.`;
+  const text = `Hook ${hook} denied the suspension of the session${reasonSuffix(reason)}.`;
   if (command_id !== undefined) {
     return {
       type: 'control_outcome',
