@@ -6,7 +6,7 @@ import {
   HOOK_POINTS,
   HOOK_RETURNS,
   type HookPoint,
-  hookPointName,
+  pascalNameOfPoint,
   type ReturnRow,
 } from '@coxswain/protocol';
 import { z } from 'zod';
@@ -65,7 +65,7 @@ export function hookReference(): string {
   ].join('\n');
 }
 
-const named = (point: HookPoint): string => code(hookPointName(point));
+const named = (point: HookPoint): string => code(pascalNameOfPoint(point));
 
 const COMMON: ReadonlySet<string> = new Set(['event', 'session', 'persona', 'turn']);
 const options = { io: 'input', unrepresentable: 'any' } as const;

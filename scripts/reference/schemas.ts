@@ -9,9 +9,9 @@ import {
   HOOK_PAYLOADS,
   HOOK_POINTS,
   HookRegistration,
-  hookPointName,
   JobReceipt,
   JournalRecord,
+  pascalNameOfPoint,
   Receipt,
   SessionStatus,
   VERBS,
@@ -60,11 +60,11 @@ const PUBLISHED: Readonly<Record<string, Published>> = {
   problem: { schema: ProblemDocument, isWritten: false, what: 'the answer of a gateway to a failed request' },
   ...Object.fromEntries(
     HOOK_POINTS.map((point) => [
-      `hook-${hookPointName(point)}`,
+      `hook-${pascalNameOfPoint(point)}`,
       {
         schema: HOOK_PAYLOADS[point],
         isWritten: true,
-        what: `the payload of the hook point ${code(hookPointName(point))}`,
+        what: `the payload of the hook point ${code(pascalNameOfPoint(point))}`,
       },
     ]),
   ),

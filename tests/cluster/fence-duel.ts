@@ -9,7 +9,7 @@ import { createSystemClock } from '@coxswain/adapter-memory';
 import { connectNats, createNatsJournal, ensureStreams } from '@coxswain/adapter-nats';
 import type { Journal } from '@coxswain/ports';
 import { journalStreamOf, type SessionRef, sessionRef, subjects } from '@coxswain/protocol';
-import { type CommitResult, commit } from '@coxswain/session';
+import { appendUntilKnown, type StoreResult } from '@coxswain/session';
 import type { Cluster } from './cluster.ts';
 import { replicaContents } from './replica-contents.ts';
 
@@ -19,7 +19,7 @@ export interface Told {
   readonly sessionId: string;
   /** The position that it was to follow. */
   readonly fence: number;
-  readonly outcome: CommitResult['status'];
+  readonly outcome: StoreResult['status'];
   /** The position that it was given, where it is stored. */
   readonly seq: number | null;
   /** Answers that were no answers, on the way. */
@@ -94,7 +94,7 @@ async function write(
         return result;
       },
     };
-    const result = await commit(counted, clock, ref, { bytes, hash }, fence, () => false);
+    const result = await appendUntilKnown(counted, clock, ref, { bytes, hash }, fence, () => false);
     if (result.status === 'deleted') throw new Error(`nobody deletes here: ${result.message}`);
     const seq = result.status === 'stored' ? result.fence : null;
     told.push({ id, sessionId: ref.sessionId, fence, outcome: result.status, seq, doubts });

@@ -53,7 +53,7 @@ export async function runServedStep(
     waitMs: Number.POSITIVE_INFINITY,
     lost: 0,
     isWaiting: () => false,
-    tell: () => undefined,
+    recordProgress: () => undefined,
   });
   const model = { name: 'fake/model' };
   const request = {

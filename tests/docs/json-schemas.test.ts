@@ -1,5 +1,5 @@
 /** The JSON Schemas of the npm package and of the site can be made, and other languages' tools can read them. */
-import { HOOK_PAYLOADS, HOOK_POINTS, hookPointName } from '@coxswain/protocol';
+import { HOOK_PAYLOADS, HOOK_POINTS, pascalNameOfPoint } from '@coxswain/protocol';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { schemaFiles, schemaReference } from '../../scripts/reference/schemas.ts';
@@ -16,7 +16,7 @@ describe('a valid JSON Schema, listed in docs/reference/schemas.md', () => {
 });
 
 test.each(HOOK_POINTS)('the schema of %s has exactly the members of its payload', (point) => {
-  const { type, additionalProperties, properties } = schemaOf(`hook-${hookPointName(point)}.json`);
+  const { type, additionalProperties, properties } = schemaOf(`hook-${pascalNameOfPoint(point)}.json`);
   expect({ type, additionalProperties }).toEqual({ type: 'object', additionalProperties: false });
   expect(properties.event).toEqual({ type: 'string', const: point });
   expect(Object.keys(properties)).toEqual(Object.keys(HOOK_PAYLOADS[point].shape));

@@ -29,8 +29,8 @@ import { hooksFor, isAsking, isHooked } from '../../libs/turn/src/slices/hooks/c
 import { decideConsult } from '../../libs/turn/src/slices/hooks/hook-answers.ts';
 import { jobsAfter } from '../../libs/turn/src/slices/hooks/jobs.ts';
 import type { OpenConsult } from '../../libs/turn/src/slices/hooks/state.ts';
-import { afterGuard } from '../../libs/turn/src/slices/injections/message-hooks.ts';
-import { awaitsVerdict, isGuarded } from '../../libs/turn/src/slices/injections/waiting.ts';
+import { afterMessageCheck } from '../../libs/turn/src/slices/injections/message-hooks.ts';
+import { awaitsVerdict, needsHookVerdict } from '../../libs/turn/src/slices/injections/waiting.ts';
 import { hookReminders } from '../../libs/turn/src/slices/reminders/hook-reminders.ts';
 import { isPointSkipped } from '../../libs/turn/src/slices/runs/ending.ts';
 import { type Fault, fault } from './fault.ts';
@@ -171,7 +171,7 @@ export const FAULTS_OF_HOOKS = {
       answers: hooks.map((hook) => answers.find((answer) => answer.hook === hook) ?? { hook, not_run: true }),
     })),
     'a verdict about a replaced message counts for the new one': fault(
-      afterGuard,
+      afterMessageCheck,
       (sound) => (context, consult, outcome, block) => {
         const queued = [...context.pending, ...context.followups];
         const prompt = queued.find(({ command_id }) => command_id === consult.command_id)?.body ?? '';
@@ -180,7 +180,7 @@ export const FAULTS_OF_HOOKS = {
     ),
     'prompt hooks are asked about reminders': fault(
       awaitsVerdict,
-      () => (context, injection) => !injection.allowed && isGuarded(context, 'steer'),
+      () => (context, injection) => !injection.allowed && needsHookVerdict(context, 'steer'),
     ),
   },
   'libs/turn/test/ending.test.ts': {

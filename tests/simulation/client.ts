@@ -3,7 +3,7 @@ import { HEADERS, parsePublishedCommand, positionalCommandId, sessionRef } from 
 import type { Schedule } from './generator.ts';
 import type { History } from './history.ts';
 import type { PlannedCommand } from './plan-commands.ts';
-import { SIGNALS } from './plan-parking.ts';
+import { SIGNALS } from './plan-suspension.ts';
 import type { Random } from './random.ts';
 import type { SimBus } from './sim-bus.ts';
 

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { call } from '../../libs/session/test/fake-model.ts';
 import { type NemesisAct, NO_FAULTS, type PlannedAnswer, type Schedule } from './generator.ts';
 import type { PlannedCommand } from './plan-commands.ts';
-import { planParking } from './plan-parking.ts';
+import { planSuspension } from './plan-suspension.ts';
 import { createRandom } from './random.ts';
 import { runSchedule } from './simulate.ts';
 
@@ -122,7 +122,7 @@ function sleeping(seed: number, nemesis: readonly NemesisAct[]): Schedule {
 /** The number of a call that parks its session for some seconds and nothing else. */
 function shortNap(): number {
   for (let n = 0; ; n++) {
-    const { for_ms = 0, signal, on_timeout } = planParking(createRandom(n), 0);
+    const { for_ms = 0, signal, on_timeout } = planSuspension(createRandom(n), 0);
     if (for_ms > 500 && for_ms < 5_000 && signal === undefined && on_timeout === 'resume_with_input') return n;
   }
 }

@@ -228,5 +228,5 @@ const OPTIONS = (name: string) => ({
   snapshotEvery: 7,
   passivateAfterMs: 2_000,
   sweepEveryMs: 500,
-  commitBounds: { attemptsMax: 5, firstDelayMs: 20, maxDelayMs: 400 },
+  appendBounds: { attemptsMax: 5, firstDelayMs: 20, maxDelayMs: 400 },
 });

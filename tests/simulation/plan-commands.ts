@@ -1,7 +1,7 @@
 /** What clients ask of one session, and when: every verb, repetitions, and what no session may take. */
 import { BOUNDS, type JsonObject } from '@coxswain/protocol';
 import { BEGINNING_MS } from '../../libs/session/test/virtual-time.ts';
-import { planParking, SIGNALS } from './plan-parking.ts';
+import { planSuspension, SIGNALS } from './plan-suspension.ts';
 import type { Random } from './random.ts';
 
 /** One message to the command stream. */
@@ -75,7 +75,7 @@ function ask(random: Random, callIds: readonly string[], atMs: number, nth: stri
     case 'cancel_call':
       return [verb, { call_id: callId, timeout_ms: random.pick([0, 100, 5_000]), inject_reminder: random.chance(0.5) }];
     case 'suspend':
-      return [verb, planParking(random, BEGINNING_MS + atMs) as JsonObject];
+      return [verb, planSuspension(random, BEGINNING_MS + atMs) as JsonObject];
     case 'signal':
       return [verb, { name: random.pick(SIGNALS), ...(random.chance(0.5) ? { data: { nth } } : {}) }];
     default:

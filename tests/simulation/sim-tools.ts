@@ -6,7 +6,7 @@ import type { Clock, ToolCall, ToolOutcome, ToolSource, Toolset, ToolsetSpec } f
 import type { ToolTraits } from '@coxswain/protocol';
 import { answer, definition } from '../../libs/session/test/fake-tools.ts';
 import type { History, ToolRun } from './history.ts';
-import { planParking } from './plan-parking.ts';
+import { planSuspension } from './plan-suspension.ts';
 import { createRandom, type Random } from './random.ts';
 import type { HostAsking } from './served/host-asking.ts';
 import type { Plant } from './sim-bus.ts';
@@ -160,6 +160,6 @@ export async function runTool(
   run.answeredMs = world.elapsedMs();
   world.history.push({ what: 'answered', key, text: text.slice(0, 40) });
   const edited = edits ? { edited: [`file-${number % 3}`] } : {};
-  const park = parks ? { park: planParking(createRandom(Number(args.n)), clock.nowMs()) } : {};
+  const park = parks ? { park: planSuspension(createRandom(Number(args.n)), clock.nowMs()) } : {};
   return { ...answer(text, fails ? 'error' : 'ok'), ...edited, ...park };
 }

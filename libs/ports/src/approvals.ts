@@ -1,7 +1,7 @@
 /** Ports of human-in-the-loop approvals: the remembered rules of personas, and notifications of external services. */
 import type {
   ApprovalNotice,
-  NoticeOutcome,
+  ApprovalNoticeOutcome,
   RememberedRule,
   RuleBinding,
   StoredRule,
@@ -28,5 +28,9 @@ export interface ApprovalNotices {
    * Contract: never rejects. Settles within minutes, whatever the service does, and soon after `signal` aborts.
    * @param id idempotency key: equal for every delivery of the same notice, on every host.
    */
-  deliver(id: string, notice: ApprovalNotice, signal: AbortSignal): Promise<Omit<NoticeOutcome, 'type' | 'effect_id'>>;
+  deliver(
+    id: string,
+    notice: ApprovalNotice,
+    signal: AbortSignal,
+  ): Promise<Omit<ApprovalNoticeOutcome, 'type' | 'effect_id'>>;
 }

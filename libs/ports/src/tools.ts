@@ -4,10 +4,10 @@ import type {
   HostRules,
   JsonObject,
   McpServers,
-  ParkRequest,
   SessionRef,
   Skill,
   StandIns,
+  SuspensionRequest,
   ToolDefinition,
   ToolResult,
 } from '@coxswain/protocol';
@@ -65,8 +65,8 @@ export interface ToolOutcome {
    * The whole text, if the tool truncated its own result. It is stored separately, so that the model can read the rest.
    */
   readonly whole?: string | undefined;
-  /** The call requests that its session is parked at the end of the turn. Applies only with the status `ok`. */
-  readonly park?: ParkRequest | undefined;
+  /** The call requests the suspension of its session at the end of the turn. Applies only with the status `ok`. */
+  readonly park?: SuspensionRequest | undefined;
   /** Edited files, relative to the root. For each of them `file_edited` hooks are called, whatever the status is. */
   readonly edited?: readonly string[];
 }

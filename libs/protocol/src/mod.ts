@@ -16,7 +16,7 @@ export {
 export { INJECTION_VERBS, type InjectionVerb, Mode, SEAM_KINDS, SEAMS, SeamKind } from './catalogues/seams.ts';
 // commands/: bodies of commands, receipts, and the rules of hosts for requests
 export { Actor } from './commands/actor.ts';
-export { ApprovalNotice, NoticeOutcome } from './commands/approval-notices.ts';
+export { ApprovalNotice, ApprovalNoticeOutcome } from './commands/approval-notices.ts';
 export {
   COMMAND_BODIES,
   type CommandBody,
@@ -67,7 +67,6 @@ export {
 export { httpBodyOf, httpFieldOf, natsBodyOf, natsFieldOf } from './commands/http-command-fields.ts';
 export { CallOutcomeBody, parseCallOutcome, parseFeedback } from './commands/internal-commands.ts';
 export { modelName } from './commands/model-choice.ts';
-export { OnTimeout, type ParkingFields, ParkRequest, parkingProblem, parkingTimeProblem } from './commands/parking.ts';
 export { type QuotaName, Quotas, type QuotasInput } from './commands/quotas.ts';
 export {
   becameIn,
@@ -106,6 +105,13 @@ export {
 export { isCredentialName, isReference, secretInUrl } from './commands/request-secrets.ts';
 export { allowanceOf } from './commands/start-allowances.ts';
 export { DemoStart, StartOptions } from './commands/start-options.ts';
+export {
+  OnTimeout,
+  SuspensionRequest,
+  type SuspensionRequestFields,
+  suspensionRequestProblem,
+  suspensionUntilProblem,
+} from './commands/suspension-request.ts';
 // hooks/: hook points, payloads, returns and registrations
 export type { ExactHandler, ExactHooks, Wrong } from './hooks/exact-hooks.ts';
 export type {
@@ -141,7 +147,7 @@ export {
   HOOK_MOMENTS,
   HOOK_POINTS,
   HookPoint,
-  hookPointName,
+  pascalNameOfPoint,
 } from './hooks/hook-points.ts';
 export type { HookQuestion, HookReply, ReceivedQuestion } from './hooks/hook-questions.ts';
 export {
@@ -221,9 +227,9 @@ export {
   HooksChangedInput,
   Input,
   ModelOutcome,
-  NotifyOutcome,
   type Outcome,
   OwnedInput,
+  ParentReportOutcome,
   Provision,
   ProvisionOutcome,
   ResolvedCompaction,

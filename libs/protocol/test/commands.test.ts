@@ -330,7 +330,7 @@ describe('bad input is refused with the field named:', () => {
     ['suspend', { until: '2030-01-01' }, 'invalid_field until'],
     ['suspend', { until: '2030-01-01T00:00:00Z', for_ms: 1 }, 'invalid_field for_ms'],
     ['suspend', { for_ms: 0 }, 'invalid_field for_ms'],
-    ['suspend', { for_ms: BOUNDS.parkMaxMs + 1 }, 'invalid_field for_ms'],
+    ['suspend', { for_ms: BOUNDS.longWaitMaxMs + 1 }, 'invalid_field for_ms'],
     ['suspend', { for_ms: '1h' }, 'invalid_field for_ms'],
     ['suspend', { signal: 'two words' }, 'invalid_field signal'],
     ['suspend', { on_timeout: 'fail' }, 'invalid_field on_timeout'],
@@ -399,7 +399,7 @@ describe('bad input is refused with the field named:', () => {
       verdict('suspend', { for_ms: 1, on_timeout: 'resume_with_input', input: 'x', signal: 'go', reason: 'r' }),
     ).toBe('ok');
     expect(verdict('suspend', { until: '2030-01-01T00:00:00+02:00', on_timeout: 'fail' })).toBe('ok');
-    expect(verdict('suspend', { for_ms: BOUNDS.parkMaxMs })).toBe('ok');
+    expect(verdict('suspend', { for_ms: BOUNDS.longWaitMaxMs })).toBe('ok');
     expect(verdict('signal', { name: 'go', data: 'x'.repeat(BOUNDS.signalDataMaxBytes - 2) })).toBe('ok');
   });
 

@@ -2,15 +2,15 @@
  * Registrations: valid ones, immediate rejections, and the order of calls.
  */
 import { describe, expect, test } from 'vitest';
-import { hookPointAlias } from '../src/hooks/hook-points.ts';
+import { snakeNameOfPoint } from '../src/hooks/hook-points.ts';
 import {
   BOUNDS,
   HOOK_CATALOGUE,
   HOOK_POINTS,
   HookRegistration,
   HookTable,
-  hookPointName,
   inCallOrder,
+  pascalNameOfPoint,
   readRegistration,
   registrationMatches,
   SEAM_KINDS,
@@ -31,10 +31,10 @@ describe('a point', () => {
   test.each(HOOK_POINTS)(
     '%s has a name in PascalCase, an alias in snake_case, and one spelling in journals',
     (point) => {
-      expect(hookPointName(point)).toMatch(/^([A-Z][a-z]+)+$/);
-      expect(hookPointAlias(point)).toMatch(/^[a-z]+(_[a-z]+)*$/);
-      expect([hookPointName(point), hookPointAlias(point)]).toContain(point);
-      for (const name of [hookPointName(point), hookPointAlias(point)])
+      expect(pascalNameOfPoint(point)).toMatch(/^([A-Z][a-z]+)+$/);
+      expect(snakeNameOfPoint(point)).toMatch(/^[a-z]+(_[a-z]+)*$/);
+      expect([pascalNameOfPoint(point), snakeNameOfPoint(point)]).toContain(point);
+      for (const name of [pascalNameOfPoint(point), snakeNameOfPoint(point)])
         expect(taken({ point: name }).point).toBe(point);
     },
   );

@@ -10,12 +10,12 @@ export type { HostOptions, HostPorts, SessionHost } from './hosting/host-interfa
 export { RequestRates } from './hosting/request-rates.ts';
 export { createSessionHost } from './hosting/session-host.ts';
 export {
+  type AppendBounds,
+  appendUntilKnown,
   buildRecord,
-  type CommitBounds,
-  type CommitResult,
-  commit,
   type RecordFrame,
   type SealedRecord,
+  type StoreResult,
   sealRecord,
   sha256Hex,
 } from './journal/append-record.ts';

@@ -178,7 +178,7 @@ test('a partition that comes back during its comparison is due again at once', a
   const journal = {
     async *sessionsOf() {
       reads++;
-      if (reads === 1) comparison.forget(7);
+      if (reads === 1) comparison.makeDue(7);
       yield* [];
     },
   };

@@ -3,7 +3,7 @@
  */
 import type { AppendResult } from '@coxswain/ports';
 import { describe, expect, test } from 'vitest';
-import { commit, sha256Hex } from '../src/mod.ts';
+import { appendUntilKnown, sha256Hex } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
 import { taking } from './fake-tools.ts';
 import type { AppendFault, FaultyJournal, Tried } from './faulty-journal.ts';
@@ -22,7 +22,7 @@ describe('one append', () => {
     prepare(bed.journal);
     let dropped = false;
     const mine = sealed('{"attempt":"me"}');
-    const result = commit(bed.journal, bed.time.clock(), refOf('plain'), mine, 0, () => dropped, BOUNDS);
+    const result = appendUntilKnown(bed.journal, bed.time.clock(), refOf('plain'), mine, 0, () => dropped, BOUNDS);
     await bed.time.advance(10_000);
     const stored: string[] = [];
     for await (const record of bed.bus.journal.read(refOf('plain'))) stored.push(Buffer.from(record.bytes).toString());
@@ -82,7 +82,15 @@ describe('one append', () => {
     const bed = testBed();
     bed.journal.always = 'lost';
     let dropped = false;
-    const result = commit(bed.journal, bed.time.clock(), refOf('plain'), sealed('{}'), 0, () => dropped, BOUNDS);
+    const result = appendUntilKnown(
+      bed.journal,
+      bed.time.clock(),
+      refOf('plain'),
+      sealed('{}'),
+      0,
+      () => dropped,
+      BOUNDS,
+    );
     await bed.time.advance(1);
     expect(bed.journal.tried).toHaveLength(1);
     dropped = true;
@@ -93,7 +101,7 @@ describe('one append', () => {
 });
 
 describe('a running session', () => {
-  const bounds = { commitBounds: BOUNDS };
+  const bounds = { appendBounds: BOUNDS };
 
   test('RUNNER-10: a foreign record makes the host abort its effects and append nothing more', async () => {
     const bed = testBed();
@@ -169,7 +177,7 @@ describe('a running session', () => {
     const bed = testBed();
     bed.tools = { slow: { run: taking(200) } };
     bed.models.answers = [ask(call('c1', 'slow')), say('done')];
-    await bed.host({ commitBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 } });
+    await bed.host({ appendBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 } });
     await bed.start();
     // The record of the steer is stored without an answer. Its delivery stays unacknowledged, and is repeated while the
     // host waits for its third attempt.

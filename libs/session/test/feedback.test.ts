@@ -4,7 +4,7 @@
 import type { ToolCall } from '@coxswain/ports';
 import { BOUNDS, type FeedbackInput, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { COMMIT_BOUNDS } from '../src/journal/append-record.ts';
+import { APPEND_BOUNDS } from '../src/journal/append-record.ts';
 import { hook } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
 import { answer, deaf } from './fake-tools.ts';
@@ -164,7 +164,7 @@ test('feedback of an abandoned call is dropped', async () => {
 });
 
 describe('feedback whose record has no acknowledgement', () => {
-  const bounds = { commitBounds: { ...COMMIT_BOUNDS, attemptsMax: 3 } };
+  const bounds = { appendBounds: { ...APPEND_BOUNDS, attemptsMax: 3 } };
 
   /** A call that gives feedback in its first run; `faults` apply to the appends after it. */
   async function told(faults: TestBed['journal']['next'], meanwhile = async (_bed: TestBed) => {}): Promise<TestBed> {

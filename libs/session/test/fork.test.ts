@@ -623,12 +623,12 @@ describe('a crash', () => {
       host,
       isOwnRecord: (attempt: string) => attempt === host,
       snapshotEvery: 200,
-      noted: async () => undefined,
-      notedAgain: () => undefined,
+      storeNote: async () => undefined,
+      storeNoteAgain: () => undefined,
       loads: new LoadLimit(bed.time.clock(host)),
       transcripts: new LoadLimit(bed.time.clock(host)),
       traces: new LoadLimit(bed.time.clock(host)),
-      mayBegin: () => true,
+      mayStartEffects: () => true,
     };
     return new SessionRunner(bed.ports({ journal }), refOf('f1'), options, ({ reason }) => left.push(reason));
   }

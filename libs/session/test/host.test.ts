@@ -432,8 +432,8 @@ test('RUNNER-8: repeated failures increase the delay, which is reset once the jo
   const bed = testBed();
   bed.tools = { slow: { run: taking(1_000) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
-  const commitBounds = { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 };
-  await bed.host({ commitBounds, passivateAfterMs: 3_600_000 });
+  const appendBounds = { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 };
+  await bed.host({ appendBounds, passivateAfterMs: 3_600_000 });
   await bed.start();
   bed.journal.always = 'lost';
   await bed.time.advance(40_000);

@@ -15,7 +15,7 @@ function leftovers(bounds?: LeftoverBounds) {
   const note = (fields: object, message: string) => void lines.push([message, fields]);
   const log: Log = { debug: note, info: note, warn: note, error: note };
   const feedback = new FeedbackBuffer();
-  const carried = { outcomes: new Map([['7-0', outcome]]), feedback, unsettled: null };
+  const carried = { outcomes: new Map([['7-0', outcome]]), feedback, unansweredFirst: null };
   return { lines, feedback, left: new Leftovers(log, bounds), carried };
 }
 

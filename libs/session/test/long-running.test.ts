@@ -223,7 +223,7 @@ describe('a call of a long_running tool', () => {
       },
     };
     bed.models.answers = [ask(call('c1', 'build')), say('done')];
-    await bed.host({ commitBounds: { attemptsMax: 3, firstDelayMs: 10, maxDelayMs: 10 } });
+    await bed.host({ appendBounds: { attemptsMax: 3, firstDelayMs: 10, maxDelayMs: 10 } });
     await bed.start();
     await bed.send('cancel_call', { call_id: 'c1', timeout_ms: 5_000 });
     bed.journal.next = [

@@ -298,7 +298,7 @@ test.each([
   'a host whose partition came back, %s, retries no session that another host still lets end its calls',
   async (_, readMs) => {
     const { bed, first, join, moving } = await crew(undefined, {
-      commitBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 },
+      appendBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 },
     });
     bed.tools = { slow: { run: taking(8_000) } };
     bed.models.answers = Array.from({ length: 8 }, () => say('not stored', { delayMs: 10 }));
@@ -354,7 +354,7 @@ test('a host that stops without contact to its peers waits for nothing', async (
   await bed.time.advance(1_000);
   channel.slowDown();
   await bed.time.advance(HOST_LIVENESS.leaseMs + 400);
-  expect(doubter.isHeard).toBe(false);
+  expect(doubter.hasLease).toBe(false);
   doubter.abandon();
   await bed.time.advance(1_000);
   expect(sleeps).toBeLessThan(10);
@@ -831,7 +831,7 @@ async function unread(options: HostOptions = {}) {
 
 test('a session that its previous host lost after the notes were read is found, too', async () => {
   const { bed, first, second, moving } = await unread({
-    commitBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 },
+    appendBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 },
   });
   // The outcome of the call cannot be recorded, and the first host does not know the session's next owner.
   bed.journal.always = 'lost';
@@ -845,7 +845,7 @@ test('a session that its previous host lost after the notes were read is found, 
 
 test('a host that leaves a session during an append writes no snapshot: the next owner has the command', async () => {
   const { bed, join, moving } = await crew((line) => line, {
-    commitBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 },
+    appendBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 },
   });
   bed.models.answers = [say('done')];
   await bed.start({}, { session: moving });

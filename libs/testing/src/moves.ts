@@ -121,7 +121,7 @@ export function signal(name: string, data?: Json): Move & CommandMove {
   return { kind: 'command', verb: 'signal', body: { name, ...(data === undefined ? {} : { data }) } };
 }
 
-/** Parks the session at its next turn boundary. */
+/** Suspends the session after its open turn. */
 export function suspend(request: MoveBody<'suspend'> = {}): Move & CommandMove {
   return bodied('suspend({ … })', 'suspend', { ...request });
 }

@@ -5,7 +5,7 @@
 export { recordsRejection } from './core/command-memory.ts';
 export { emptyContext, type SessionContext } from './core/context.ts';
 export { decide } from './core/decide.ts';
-export { because, type Decision } from './core/decision.ts';
+export { type Decision, reasonSuffix } from './core/decision.ts';
 export type { AbortOrder, Effect, TimerEffect, WorkEffect } from './core/effect.ts';
 export { effectsOf, openEffectIds } from './core/effects.ts';
 export { next } from './core/next.ts';

@@ -105,9 +105,9 @@ describe('a suspension until a time', () => {
   test('more than ten years away is rejected', () => {
     const until = (ms: number) => ({ until: new Date(ms).toISOString() });
     given(running())
-      .when(suspended('far', until(BOUNDS.parkMaxMs + 1)))
+      .when(suspended('far', until(BOUNDS.longWaitMaxMs + 1)))
       .thenJournal('command_rejected invalid_field far', 'control_outcome suspend invalid_field')
-      .when(suspended('near', until(BOUNDS.parkMaxMs)))
+      .when(suspended('near', until(BOUNDS.longWaitMaxMs)))
       .thenIncludes('control_outcome suspend suspending');
   });
 

@@ -335,7 +335,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       failed,
       async ping() {
         await checkStoreQuorum(nc);
-        if (!host.isHeard) throw new Error('it has not received its own heartbeat for too long');
+        if (!host.hasLease) throw new Error('it has not received its own heartbeat for too long');
       },
       remark: () => host.indexProblem ?? replicas.remark(),
       stop,

@@ -121,7 +121,7 @@ export const checkSuspensions: Checker = ({ records }) => {
           if (sleep) wrong.push(`record ${n}: a turn begins while the session is suspended`);
           if (owed && owed.left > 0) wrong.push(`record ${n}: the model is not told how long it slept`);
           owed = null;
-          // A message has kept it from parking itself: what a call asked for holds until the next turn, and no longer.
+          // A message has kept it from suspending itself: what a call asked for holds until the next turn, and no longer.
           if (asked?.call_id !== undefined) asked = null;
           break;
         case 'agent_end':

@@ -1,5 +1,5 @@
 import type { ToolSource } from '@coxswain/ports';
-import { BOUNDS, DEFAULT_TRAITS, OnTimeout, ParkRequest, readStrictly } from '@coxswain/protocol';
+import { BOUNDS, DEFAULT_TRAITS, OnTimeout, readStrictly, SuspensionRequest } from '@coxswain/protocol';
 import { type FunctionTool, functionToolset } from './function-toolset.ts';
 import { inputSchema, type Parameters, readArguments } from './parameters.ts';
 import { succeeded } from './tool-outcome.ts';
@@ -16,7 +16,7 @@ const parameters = {
     type: 'integer',
     description: 'Wake after this number of milliseconds. Use it instead of until.',
     minimum: 1,
-    maximum: BOUNDS.parkMaxMs,
+    maximum: BOUNDS.longWaitMaxMs,
     optional: true,
   },
   signal: {
@@ -53,7 +53,7 @@ export const parkTool: FunctionTool = {
     traits: { ...DEFAULT_TRAITS, idempotent: true },
   },
   async run(args) {
-    const parsed = readStrictly(ParkRequest, readArguments(parameters, args));
+    const parsed = readStrictly(SuspensionRequest, readArguments(parameters, args));
     if (!parsed.ok) {
       const [{ path, words }] = parsed.problems;
       const field = path.join('.');
@@ -71,7 +71,7 @@ export function createParkTool(): ToolSource {
   return { open: async () => functionToolset([parkTool]) };
 }
 
-function wokenBy({ until, for_ms, signal }: ParkRequest): string {
+function wokenBy({ until, for_ms, signal }: SuspensionRequest): string {
   const time = until === undefined ? (for_ms === undefined ? null : `for ${for_ms} ms`) : `until ${until}`;
   const awaited = signal === undefined ? null : `until the signal "${signal}" arrives`;
   return [time, awaited].filter((part) => part !== null).join(' or ') || 'until a person resumes it';

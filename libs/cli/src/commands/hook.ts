@@ -2,7 +2,7 @@
 
 import { listServed, removeAnnouncement } from '@coxswain/adapter-nats';
 import { printable } from '@coxswain/client';
-import { type HookRegistration, HookServiceName, hookPointName, type TenantId } from '@coxswain/protocol';
+import { type HookRegistration, HookServiceName, pascalNameOfPoint, type TenantId } from '@coxswain/protocol';
 import { type Connection, listCommand, removeCommand } from '../instance/mod.ts';
 import { CliError, EXIT, type ExitCode } from '../line/mod.ts';
 import { counted, standardStreams } from '../terminal/mod.ts';
@@ -41,7 +41,7 @@ async function print(nc: Connection, tenant: TenantId, json: boolean): Promise<E
 /** The line of a registration in the list. What a hook service announces cannot control the terminal. */
 function hookLine({ id, point, pattern, priority, timeout_ms, on_error }: HookRegistration): string {
   const shown = printable(pattern).replaceAll('\n', ' ⏎ ');
-  return `  ${id}  ${hookPointName(point)}  ${shown}  priority ${priority}  ${timeout_ms} ms  ${on_error}`;
+  return `  ${id}  ${pascalNameOfPoint(point)}  ${shown}  priority ${priority}  ${timeout_ms} ms  ${on_error}`;
 }
 
 async function removeUnserved(nc: Connection, tenant: TenantId, name: string, json: boolean): Promise<ExitCode> {

@@ -141,12 +141,12 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
       if (isPassed)
         for (const piece of early.after(null, Number.MAX_SAFE_INTEGER).pieces) view.live(translator.delta(piece));
       const result = results.add(record) ?? results.newest;
-      const isParked = stepWaits(session.id, record, events);
+      const waitsForStep = stepWaits(session.id, record, events);
       if (record.n < present) continue;
       if (hasEnded(record.state) && !options.stay && result !== null && result.n >= (options.after ?? 0)) {
         return { kind: 'ended', result };
       }
-      if (isParked && waitingStep) return waitingStep;
+      if (waitsForStep && waitingStep) return waitingStep;
       if (options.untilPresent) return { kind: 'left' };
       children?.begin();
       announce();

@@ -31,7 +31,7 @@ export type ApprovalNotice = z.infer<typeof ApprovalNotice>;
  * The outcome of a notification. `failed`: all attempts failed, the receiver rejected it permanently, or the host has
  * no receiver. `cancelled`: the call no longer waits for the approval.
  */
-export const NoticeOutcome = z.strictObject({
+export const ApprovalNoticeOutcome = z.strictObject({
   type: z.literal('notice_outcome'),
   effect_id: z.string(),
   status: z.enum(['delivered', 'failed', 'cancelled']),
@@ -41,4 +41,4 @@ export const NoticeOutcome = z.strictObject({
     .strictObject({ code: z.literal('notice_failed'), message: z.string().max(BOUNDS.reasonMaxBytes) })
     .optional(),
 });
-export type NoticeOutcome = z.infer<typeof NoticeOutcome>;
+export type ApprovalNoticeOutcome = z.infer<typeof ApprovalNoticeOutcome>;

@@ -23,9 +23,9 @@ import { cutText, hasVisibleText } from '../wire/unicode-text.ts';
 import { unwritableProblem } from '../wire/unwritable-json.ts';
 import { Actor } from './actor.ts';
 import { CHOICE_FIELDS, refineModelChoice, STORED_CHOICE_FIELDS } from './model-choice.ts';
-import { PARKING_FIELDS, refineParking } from './parking.ts';
 import { RememberScope } from './remembered-rules.ts';
 import { secretProblem } from './request-secrets.ts';
+import { refineSuspensionRequest, SUSPENSION_REQUEST_SHAPE } from './suspension-request.ts';
 
 const Text = z.string().refine(hasVisibleText, { error: 'must not be empty' });
 
@@ -221,7 +221,7 @@ export const COMMAND_BODIES = {
     inject_reminder: z.boolean().default(true),
     timeout_ms: z.number().int().min(0).max(600_000).default(BOUNDS.abortGraceMs),
   }),
-  suspend: z.strictObject({ ...Envelope, ...PARKING_FIELDS }).superRefine(refineParking),
+  suspend: z.strictObject({ ...Envelope, ...SUSPENSION_REQUEST_SHAPE }).superRefine(refineSuspensionRequest),
   resume: z.strictObject({ ...Envelope }),
   signal: z.strictObject({
     ...Envelope,

@@ -3,7 +3,7 @@
  */
 import * as z from 'zod';
 import { INJECTION_VERBS } from '../catalogues/seams.ts';
-import { OnTimeout } from '../commands/parking.ts';
+import { OnTimeout } from '../commands/suspension-request.ts';
 import { EVENT_SCHEMAS, StopReason } from '../journal/events.ts';
 import { EditedPath, Failure, ToolResult } from '../journal/inputs.ts';
 import { Budget } from '../personas/budgets.ts';

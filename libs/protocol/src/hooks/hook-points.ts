@@ -129,19 +129,22 @@ export const BUDGET_HOOK_PERCENTAGES: readonly number[] = [50, 80, 95, 100];
  * The name of a point in PascalCase, as in documentation and the code of users. Journals and the bus use the names in
  * {@link HOOK_POINTS}.
  */
-export function hookPointName(point: HookPoint): string {
+export function pascalNameOfPoint(point: HookPoint): string {
   return point.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** The name of a point in snake_case, which registrations accept as well: `pre_tool_use` for `PreToolUse`. */
-export function hookPointAlias(point: HookPoint): string {
-  return hookPointName(point)
+export function snakeNameOfPoint(point: HookPoint): string {
+  return pascalNameOfPoint(point)
     .replaceAll(/(?!^)([A-Z])/g, '_$1')
     .toLowerCase();
 }
 
 const BY_NAME: ReadonlyMap<string, HookPoint> = new Map(
-  HOOK_POINTS.flatMap((point) => [[hookPointName(point), point] as const, [hookPointAlias(point), point] as const]),
+  HOOK_POINTS.flatMap((point) => [
+    [pascalNameOfPoint(point), point] as const,
+    [snakeNameOfPoint(point), point] as const,
+  ]),
 );
 
 /** The point with a name, in PascalCase or by its alias; undefined for an unknown name. */

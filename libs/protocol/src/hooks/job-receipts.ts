@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
 import { listOf } from '../wire/containers.ts';
 import { JsonObject } from '../wire/json.ts';
-import { HOOK_POINTS, hookPointName, hookPointOf } from './hook-points.ts';
+import { HOOK_POINTS, hookPointOf, pascalNameOfPoint } from './hook-points.ts';
 
 /** The status of a job. The last three are final. */
 export const JobStatus = z.enum(['queued', 'running', 'succeeded', 'failed', 'skipped']);
@@ -36,7 +36,7 @@ export const JobReceipt = z.strictObject({
   lifecycle_event: z
     .string()
     .refine((name) => hookPointOf(name) !== undefined, {
-      error: `must be one of ${HOOK_POINTS.map(hookPointName).join(', ')}`,
+      error: `must be one of ${HOOK_POINTS.map(pascalNameOfPoint).join(', ')}`,
     })
     .transform((name) => hookPointOf(name) as (typeof HOOK_POINTS)[number])
     .optional(),

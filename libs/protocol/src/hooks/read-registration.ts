@@ -14,9 +14,9 @@ import {
   HOOK_POINTS,
   HOOK_SURFACES,
   type HookPoint,
-  hookPointAlias,
-  hookPointName,
   hookPointOf,
+  pascalNameOfPoint,
+  snakeNameOfPoint,
 } from './hook-points.ts';
 import { HookRegistration, REGISTRATION_FIELDS } from './hook-registrations.ts';
 import { isHookFailure, parseReturn } from './parse-return.ts';
@@ -61,7 +61,7 @@ export function readRegistration(written: unknown): ReadRegistration {
     return refused(
       'invalid_field',
       'surface',
-      `${hookPointName(point)} is a point of the surface ${taken}, not of ${surface}`,
+      `${pascalNameOfPoint(point)} is a point of the surface ${taken}, not of ${surface}`,
     );
   }
   const pattern = patternOf(point, kinds, isGiven(written, 'pattern') ? fields.pattern : undefined);
@@ -98,9 +98,9 @@ function refused(code: RegistrationProblem['code'], field: string, message: stri
 }
 
 function meant(name: string): string {
-  const near = nearestWord(name, [...HOOK_POINTS.map(hookPointName), ...HOOK_POINTS.map(hookPointAlias)]);
+  const near = nearestWord(name, [...HOOK_POINTS.map(pascalNameOfPoint), ...HOOK_POINTS.map(snakeNameOfPoint)]);
   const point = near === null ? undefined : hookPointOf(near);
-  return point === undefined ? '' : `; did you mean ${hookPointName(point)}?`;
+  return point === undefined ? '' : `; did you mean ${pascalNameOfPoint(point)}?`;
 }
 
 // A condition on a path that no payload of the point has would never be true, and its hook never be called.
@@ -117,7 +117,7 @@ function returnsProblem(point: HookPoint, { returns, deny }: HookRegistration): 
   if (returns === null) return 'is empty: say what a handler would return';
   if (deny !== undefined) return 'deny denies already: give one of them';
   if (point === 'gate_tool_calls' || point === 'transform_context')
-    return `${hookPointName(point)} needs a handler, because its payload varies`;
+    return `${pascalNameOfPoint(point)} needs a handler, because its payload varies`;
   const parsed = parseReturn(point, returns);
   if (isHookFailure(parsed)) return parsed.message;
   return parsed.verdict.kind === 'job' ? 'only a handler can start a job' : null;

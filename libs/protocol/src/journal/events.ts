@@ -5,10 +5,10 @@ import * as z from 'zod';
 import { ERROR_CODES } from '../catalogues/error-codes.ts';
 import { Mode, SeamKind } from '../catalogues/seams.ts';
 import { StoredActor } from '../commands/actor.ts';
-import { NoticeOutcome } from '../commands/approval-notices.ts';
+import { ApprovalNoticeOutcome } from '../commands/approval-notices.ts';
 import { StoredStartSettings } from '../commands/commands.ts';
-import { OnTimeout, ParkRequest } from '../commands/parking.ts';
 import { RememberedRule, RememberScope } from '../commands/remembered-rules.ts';
+import { OnTimeout, SuspensionRequest } from '../commands/suspension-request.ts';
 import { HookPoint } from '../hooks/hook-points.ts';
 import { HookTable } from '../hooks/hook-registrations.ts';
 import { JobReceipt } from '../hooks/job-receipts.ts';
@@ -288,7 +288,7 @@ export const EVENT_SCHEMAS = {
     result: ToolResult,
     duration_ms: z.number().nonnegative(),
     /** The tool `park` asks to suspend the session. Hooks may still replace the result by an error. */
-    park: ParkRequest.optional(),
+    park: SuspensionRequest.optional(),
     /** The `call_outcome` command with this result. */
     command_id: z.string().optional(),
   }),
@@ -448,7 +448,7 @@ export const EVENT_SCHEMAS = {
   /** Outcome of the notification of a pending approval. */
   approval_notified: event('approval_notified', {
     call_id: z.string(),
-    ...NoticeOutcome.omit({ type: true }).shape,
+    ...ApprovalNoticeOutcome.omit({ type: true }).shape,
   }),
   /** A person decided that a rule answers for similar later calls. */
   permission_remembered: event('permission_remembered', { call_id: z.string(), rule: RememberedRule }),

@@ -6,9 +6,9 @@
 import * as z from 'zod';
 import type { ErrorCode } from '../catalogues/error-codes.ts';
 import { type Actor, StoredActor } from '../commands/actor.ts';
-import { NoticeOutcome } from '../commands/approval-notices.ts';
-import { ParkRequest } from '../commands/parking.ts';
+import { ApprovalNoticeOutcome } from '../commands/approval-notices.ts';
 import { PersonaIdentity, RememberedRule } from '../commands/remembered-rules.ts';
+import { SuspensionRequest } from '../commands/suspension-request.ts';
 import { HookTable } from '../hooks/hook-registrations.ts';
 import { HookAnswer } from '../hooks/verdicts.ts';
 import { RunBudgets, WholeRunLimits } from '../personas/budgets.ts';
@@ -205,7 +205,7 @@ export const CallOutcome = z.strictObject({
    */
   timed_out: z.literal(true).optional(),
   /** The call asks to suspend its session at the end of the turn. */
-  park: ParkRequest.optional(),
+  park: SuspensionRequest.optional(),
 });
 export type CallOutcome = z.infer<typeof CallOutcome>;
 
@@ -258,12 +258,12 @@ export const StopOutcome = z.strictObject({
 export type StopOutcome = z.infer<typeof StopOutcome>;
 
 /** The report on the session's first run is stored in the parent's inbox; or, with `error`, it was not stored. */
-export const NotifyOutcome = z.strictObject({
+export const ParentReportOutcome = z.strictObject({
   type: z.literal('notify_outcome'),
   effect_id: effectId,
   error: Failure.optional(),
 });
-export type NotifyOutcome = z.infer<typeof NotifyOutcome>;
+export type ParentReportOutcome = z.infer<typeof ParentReportOutcome>;
 
 /** A host has claimed the session. Made by hosts only. */
 export const OwnedInput = z.strictObject({
@@ -336,8 +336,8 @@ export const Input = z.union([
   ConsultOutcome,
   CloseOutcome,
   StopOutcome,
-  NotifyOutcome,
-  NoticeOutcome,
+  ParentReportOutcome,
+  ApprovalNoticeOutcome,
   OwnedInput,
   HooksChangedInput,
   FeedbackInput,
@@ -365,8 +365,8 @@ export type Outcome =
   | ConsultOutcome
   | CloseOutcome
   | StopOutcome
-  | NotifyOutcome
-  | NoticeOutcome;
+  | ParentReportOutcome
+  | ApprovalNoticeOutcome;
 
 /** The sum of two usages. Optional counts are omitted if their sum is 0. */
 export function addUsage(a: Usage, b: Usage): Usage {

@@ -4,7 +4,7 @@
 import * as z from 'zod';
 import { INJECTION_VERBS, Mode } from '../catalogues/seams.ts';
 import { StoredActor } from '../commands/actor.ts';
-import { OnTimeout } from '../commands/parking.ts';
+import { OnTimeout } from '../commands/suspension-request.ts';
 import { Budget } from '../personas/budgets.ts';
 import { MessageSource } from '../personas/crews.ts';
 import { Json } from '../wire/json.ts';

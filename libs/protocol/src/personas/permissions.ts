@@ -28,7 +28,7 @@ export const Permissions = z.strictObject({
   rules: listOf(PermissionRule).max(BOUNDS.permissionRulesMax).default([]),
   default: PermissionAction.optional(),
   /** A pending approval expires after this time, and the call does not run. Default: never. */
-  expire_after_ms: z.number().int().min(BOUNDS.approvalExpiryMinMs).max(BOUNDS.parkMaxMs).optional(),
+  expire_after_ms: z.number().int().min(BOUNDS.approvalExpiryMinMs).max(BOUNDS.longWaitMaxMs).optional(),
 });
 export type Permissions = z.infer<typeof Permissions>;
 

@@ -161,7 +161,7 @@ export const Persona = z.strictObject({
   daemon: z
     .strictObject({
       /** An idle daemon wakes after this time. */
-      wake_interval_ms: z.number().int().min(BOUNDS.wakeIntervalMinMs).max(BOUNDS.parkMaxMs).optional(),
+      wake_interval_ms: z.number().int().min(BOUNDS.wakeIntervalMinMs).max(BOUNDS.longWaitMaxMs).optional(),
     })
     .optional(),
 });

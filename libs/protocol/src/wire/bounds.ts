@@ -18,7 +18,7 @@ export const BOUNDS = {
   /** Data of one signal, as JSON. */
   signalDataMaxBytes: 8 * 1024,
   /** Maximum time until the end of a suspension, a wake or the expiry of an approval: ten years. */
-  parkMaxMs: 10 * 365 * 24 * 60 * 60 * 1_000,
+  longWaitMaxMs: 10 * 365 * 24 * 60 * 60 * 1_000,
   /** The shortest wake interval of a daemon session. */
   wakeIntervalMinMs: 1_000,
   /** Commands that a new owner of a session reads from its inbox in one batch, before the stream delivers them. */

@@ -8,9 +8,9 @@ import type { ApprovalNotices, ApprovalQuestion, Clock, Toolset } from '@coxswai
 import {
   APPROVAL_CHECK_MS,
   type ApprovalNotice,
+  type ApprovalNoticeOutcome,
   type CallPart,
   type ModelOutcome,
-  type NoticeOutcome,
   redactForDecision,
   type SessionRef,
   type ToolDefinition,
@@ -66,7 +66,7 @@ export async function withApprovals(
 }
 
 /** The pending approval of one call, for {@link notifyApproval}. */
-export interface NoticeAsk {
+export interface ApprovalNoticeRequest {
   readonly ref: SessionRef;
   readonly effectId: string;
   readonly callId: string;
@@ -81,9 +81,9 @@ export interface NoticeAsk {
 export async function notifyApproval(
   notices: ApprovalNotices | undefined,
   { context }: SessionState,
-  { ref, effectId, callId, key }: NoticeAsk,
+  { ref, effectId, callId, key }: ApprovalNoticeRequest,
   signal: AbortSignal,
-): Promise<NoticeOutcome> {
+): Promise<ApprovalNoticeOutcome> {
   const head = { type: 'notice_outcome', effect_id: effectId } as const;
   const row = context.calls.find(({ call_id }) => call_id === callId);
   if (!row) return { ...head, status: 'cancelled', attempts: 0 };

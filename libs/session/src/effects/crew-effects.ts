@@ -26,8 +26,8 @@ import {
   type JsonObject,
   type MessageBody,
   messageProblem,
-  type NotifyOutcome,
   type ParentLink,
+  type ParentReportOutcome,
   parseCrewCommand,
   type SessionEvent,
   type SessionRef,
@@ -208,7 +208,7 @@ export async function notifyParent(
   { ref, state, transcript }: CrewSession,
   { id, parent }: Of<'notify_parent'>,
   signal: AbortSignal,
-): Promise<NotifyOutcome> {
+): Promise<ParentReportOutcome> {
   // Built before the command is sent: a next run can change the transcript meanwhile.
   const payload = encode(reportOf(ref, state, transcript, parent));
   const to = sessionRef(parent.session, ref.tenant);

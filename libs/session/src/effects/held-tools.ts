@@ -13,7 +13,7 @@ export class HeldTools {
   #changes = 0;
 
   /**
-   * @param open opens the tools that the run has pinned, if none are held, as after a recovery. Null if that fails.
+   * @param open opens the tools that the run has pinned, if none are held, as after a change of the host. Null if that fails.
    * @param disposed aborts when the runner leaves the session. New connections are then closed at once.
    */
   constructor(open: () => Promise<Toolset | null>, disposed: AbortSignal) {
@@ -22,7 +22,7 @@ export class HeldTools {
   }
 
   /**
-   * The tools of the session. If none are held, as after a recovery, they are opened, once for all callers that wait.
+   * The tools of the session. If none are held, as after a change of the host, they are opened, once for all callers that wait.
    * Null if that fails; the next call tries again. If other tools are held or all are closed meanwhile, the opened ones
    * are closed.
    */

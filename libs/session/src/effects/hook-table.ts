@@ -35,8 +35,8 @@ export function buildHookTable(
   const parsed = readStrictly(HookTable, inCallOrder(registered));
   // A shortened table would let through what the missing hooks guard against.
   if (!parsed.ok) {
-    const told = problemSentences(parsed.problems).join('; ');
-    return { code: 'hooks_invalid', message: `the hook table is invalid: ${told}` };
+    const problems = problemSentences(parsed.problems).join('; ');
+    return { code: 'hooks_invalid', message: `the hook table is invalid: ${problems}` };
   }
   return { table: parsed.data, fingerprint: sha256Hex(canonicalJson(parsed.data)) };
 }

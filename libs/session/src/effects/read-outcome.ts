@@ -3,15 +3,15 @@
  * would cost the whole session, and a member that JSON parsers drop (`__proto__`) would break the replay.
  */
 import {
+  ApprovalNoticeOutcome,
   CallAccepted,
   CallOutcome,
   CloseOutcome,
   CompactOutcome,
   ConsultOutcome,
   ModelOutcome,
-  NoticeOutcome,
-  NotifyOutcome,
   type Outcome,
+  ParentReportOutcome,
   ProvisionOutcome,
   problemSentences,
   readStrictly,
@@ -29,8 +29,8 @@ const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
   consult_outcome: ConsultOutcome,
   close_outcome: CloseOutcome,
   stop_outcome: StopOutcome,
-  notify_outcome: NotifyOutcome,
-  notice_outcome: NoticeOutcome,
+  notify_outcome: ParentReportOutcome,
+  notice_outcome: ApprovalNoticeOutcome,
 };
 
 /**

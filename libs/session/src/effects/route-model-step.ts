@@ -33,13 +33,13 @@ export interface RoutedStep {
   /** Whether the journal has recorded that the step waits. */
   isWaiting(): boolean;
   /** Records progress of the step in the journal. */
-  tell(input: PersonaStepInput): void;
+  recordProgress(input: PersonaStepInput): void;
 }
 
 /** Interval for checks of presence and pauses. Instances announce themselves, but their silent end gives no event. */
-const LOOKED_EVERY_MS = 500;
+const RECHECK_INTERVAL_MS = 500;
 /** Time until the next attempt after no instance accepted the step, as when all are busy. */
-const ASKED_AGAIN_MS = 100;
+const RETRY_DELAY_MS = 100;
 /** After more refusals than this, the journal records that the step waits (`unserved`). A lost attempt resets the count. */
 const REFUSALS_MAX = 50;
 
@@ -64,39 +64,48 @@ class Step {
   readonly #models: Models;
   readonly #served: ServedPersonas;
   readonly #clock: Clock;
-  readonly #of: RoutedStep;
-  #told: 'unserved' | 'paused' | null = null;
+  readonly #step: RoutedStep;
+  #reportedWait: 'unserved' | 'paused' | null = null;
 
   constructor(models: Models, served: ServedPersonas, clock: Clock, of: RoutedStep) {
     this.#models = models;
     this.#served = served;
     this.#clock = clock;
-    this.#of = of;
+    this.#step = of;
   }
 
   async run(request: ModelRequest, onPart: (part: ModelPart) => void, signal: AbortSignal): Promise<ModelResult> {
-    const { ref, persona, version, servedOnly, epoch, firstRequestEpoch } = this.#of;
-    let lost = this.#of.lost;
+    const { ref, persona, version, servedOnly, epoch, firstRequestEpoch } = this.#step;
+    let lost = this.#step.lost;
     let refusals = 0;
     while (!signal.aborted) {
       const pause = this.#served.pause(ref.tenant, persona);
       if (pause) {
-        this.#waits('paused', pause.reason);
-        await this.#changed(LOOKED_EVERY_MS, signal);
+        this.#reportWait('paused', pause.reason);
+        await this.#waitForChange(RECHECK_INTERVAL_MS, signal);
         continue;
       }
       if (!this.#served.isServed(ref.tenant, persona, version)) {
         if (!servedOnly) {
-          this.#goesOn();
+          this.#reportContinuation();
           return runModelStep(this.#models, request, onPart, signal);
         }
-        this.#waits('unserved');
-        await this.#changed(LOOKED_EVERY_MS, signal);
+        this.#reportWait('unserved');
+        await this.#waitForChange(RECHECK_INTERVAL_MS, signal);
         continue;
       }
       let streamed = false;
       const end = await this.#served.step(
-        { ref, epoch, firstRequestEpoch, attempt: lost, persona, version, request, onTaken: () => this.#goesOn() },
+        {
+          ref,
+          epoch,
+          firstRequestEpoch,
+          attempt: lost,
+          persona,
+          version,
+          request,
+          onTaken: () => this.#reportContinuation(),
+        },
         (part) => {
           streamed = true;
           onPart(part);
@@ -105,26 +114,26 @@ class Step {
       );
       if (end.status === 'ended') return end.result;
       if (end.status === 'unserved') {
-        if (++refusals > REFUSALS_MAX) this.#waits('unserved');
-        await this.#changed(ASKED_AGAIN_MS, signal);
+        if (++refusals > REFUSALS_MAX) this.#reportWait('unserved');
+        await this.#waitForChange(RETRY_DELAY_MS, signal);
         continue;
       }
       if (signal.aborted) break;
       lost++;
       refusals = 0;
       const { instance, cause } = end;
-      this.#tell({ state: 'lost', persona, version, instance, cause });
+      this.#report({ state: 'lost', persona, version, instance, cause });
       if (lost >= BOUNDS.stepTriesMax) return failedStep(gaveUp(persona, lost));
       if (streamed) onPart({ type: 'again' });
     }
     return stoppedStep();
   }
 
-  #waits(why: 'unserved' | 'paused', reason?: string): void {
-    if (this.#told === why) return;
-    this.#told = why;
-    const { persona, version, waitMs } = this.#of;
-    this.#tell({
+  #reportWait(why: 'unserved' | 'paused', reason?: string): void {
+    if (this.#reportedWait === why) return;
+    this.#reportedWait = why;
+    const { persona, version, waitMs } = this.#step;
+    this.#report({
       state: 'waits',
       persona,
       version,
@@ -135,22 +144,22 @@ class Step {
     });
   }
 
-  #goesOn(): void {
-    if (this.#told === null && !this.#of.isWaiting()) return;
-    this.#told = null;
-    this.#tell({ state: 'goes_on' });
+  #reportContinuation(): void {
+    if (this.#reportedWait === null && !this.#step.isWaiting()) return;
+    this.#reportedWait = null;
+    this.#report({ state: 'goes_on' });
   }
 
-  #tell(what: Told): void {
-    this.#of.tell({ type: 'persona_step', effect_id: this.#of.effectId, ...what });
+  #report(what: Progress): void {
+    this.#step.recordProgress({ type: 'persona_step', effect_id: this.#step.effectId, ...what });
   }
 
   /** Resolves after a change of instances or pauses in the tenant, after `withinMs`, or when the signal aborts. */
-  async #changed(withinMs: number, signal: AbortSignal): Promise<void> {
+  async #waitForChange(withinMs: number, signal: AbortSignal): Promise<void> {
     const woken = new AbortController();
     const wake = () => woken.abort();
     const endListening = this.#served.onChange((tenant) => {
-      if (tenant === undefined || tenant === this.#of.ref.tenant) wake();
+      if (tenant === undefined || tenant === this.#step.ref.tenant) wake();
     });
     signal.addEventListener('abort', wake, { once: true });
     await this.#clock.sleep(withinMs, woken.signal);
@@ -159,7 +168,7 @@ class Step {
   }
 }
 
-type Told = PersonaStepInput extends infer One
+type Progress = PersonaStepInput extends infer One
   ? One extends PersonaStepInput
     ? Omit<One, 'type' | 'effect_id'>
     : never

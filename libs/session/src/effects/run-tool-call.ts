@@ -80,8 +80,8 @@ type Ended = Omit<ToolOutcome, 'status'> & { readonly status: ToolOutcome['statu
 /** The pause between two probes of a call, and between two sendings of a call that no instance accepts. */
 const PROBE_EVERY_MS = 250;
 /** The sum of the pauses of one search for an outcome. The time of the probes and of the worker's answer adds to it. */
-const PROBED_FOR_MS = 60 * 60 * 1_000;
-const PROBES_MAX = PROBED_FOR_MS / PROBE_EVERY_MS;
+const PROBING_MAX_MS = 60 * 60 * 1_000;
+const PROBES_MAX = PROBING_MAX_MS / PROBE_EVERY_MS;
 /**
  * The budget of one owner for a call whose workers die one after another. A sending costs one, and so does each move of it
  * to another instance by the toolset. A sending that begins with k left may be moved k times. So one owner starts a call
@@ -89,13 +89,13 @@ const PROBES_MAX = PROBED_FOR_MS / PROBE_EVERY_MS;
  */
 const SENDINGS_MAX = 3;
 /** How long an idempotent call that may have run is sent again while no instance accepts it: the former instance may restart. */
-const REDIALED_FOR_MS = 15_000;
+const RESEND_WITHIN_MS = 15_000;
 
 /**
  * Sends a call to its tool, or finds out the outcome of an earlier sending. A call that may have run, with an unknown
  * outcome, is sent again only if its tool is idempotent, the signal has not aborted, and this owner has sendings left
  * ({@link SENDINGS_MAX}). Otherwise it ends as `interrupted`. It ends as `unavailable` if no instance accepts it again
- * for {@link REDIALED_FOR_MS}, or at once if another host owns the session.
+ * for {@link RESEND_WITHIN_MS}, or at once if another host owns the session.
  */
 async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
   const { tool } = dispatch;
@@ -107,8 +107,8 @@ async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, sign
   for (let sendingsUsed = 0; sendingsUsed < SENDINGS_MAX; sendingsUsed++) {
     const mayHaveRun = timesSent > 0;
     const call = { ...dispatch.call, movesMax: SENDINGS_MAX - sendingsUsed };
-    const known = mayHaveRun ? await whatBecameOf(toolset, clock, { ...dispatch, call }, signal) : null;
-    if (known && known.status !== 'lost') return checked(known, tool, timesSent, signal);
+    const known = mayHaveRun ? await findEarlierOutcome(toolset, clock, { ...dispatch, call }, signal) : null;
+    if (known && known.status !== 'lost') return checkedOutcome(known, tool, timesSent, signal);
     if (mayHaveRun && !known && (signal.aborted || !tool.traits.idempotent)) break;
     if (!known && signal.aborted)
       return errorOutcome('cancelled', 'Cancelled before the tool call was dispatched.', 'tool_interrupted');
@@ -118,7 +118,7 @@ async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, sign
     const outcome = known ?? (await toolset.call(call, signal));
     if (mayHaveRun && isUnserved(outcome)) {
       unservedSinceMs ??= beforeMs;
-      if (clock.monotonicMs() - unservedSinceMs >= REDIALED_FOR_MS) return nowUnserved(outcome);
+      if (clock.monotonicMs() - unservedSinceMs >= RESEND_WITHIN_MS) return noLongerServed(outcome);
       await clock.sleep(PROBE_EVERY_MS, signal);
       // No instance accepted this sending: it does not count.
       sendingsUsed--;
@@ -126,10 +126,10 @@ async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, sign
       // The signal stopped this sending. An earlier sending may have taken effect.
       if (!known && mayHaveRun && outcome.status === 'cancelled' && signal.aborted) break;
       if (!known) timesSent++;
-      if (outcome.status !== 'lost') return checked(outcome, tool, timesSent, signal);
+      if (outcome.status !== 'lost') return checkedOutcome(outcome, tool, timesSent, signal);
       const moves = outcome.moves ?? 0;
       unservedSinceMs = null;
-      why = wordsOf(outcome);
+      why = reasonOfToolset(outcome);
       sendingsUsed += moves;
       timesSent += moves;
     }
@@ -138,14 +138,14 @@ async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, sign
 }
 
 /** The toolset's reason for a call that is lost, or that no instance accepts. */
-function wordsOf({ result }: ToolOutcome): string {
+function reasonOfToolset({ result }: ToolOutcome): string {
   const [said] = result.content;
   return said?.type === 'text' && said.text !== '' ? said.text : 'the process that ran this call ended';
 }
 
 /** The outcome of an idempotent call that a process may have run, and that no process accepts any longer. */
-function nowUnserved(outcome: ToolOutcome): Ended {
-  const text = `${wordsOf(outcome)}. It was sent before, and may have taken effect`;
+function noLongerServed(outcome: ToolOutcome): Ended {
+  const text = `${reasonOfToolset(outcome)}. It was sent before, and may have taken effect`;
   return errorOutcome('unavailable', text, 'tool_unavailable');
 }
 
@@ -160,7 +160,7 @@ function isUnserved({ status, result }: ToolOutcome): boolean {
  *   instance knows the call, if the search has ended without an outcome (bound or abort), or if the call is idempotent
  *   and the instance that may have it is silent.
  */
-async function whatBecameOf(
+async function findEarlierOutcome(
   toolset: Toolset,
   clock: Clock,
   { call, tool }: Dispatch,
@@ -181,7 +181,7 @@ async function whatBecameOf(
   return null;
 }
 
-function checked(
+function checkedOutcome(
   outcome: ToolOutcome,
   { name, traits }: ToolDefinition,
   timesSent: number,

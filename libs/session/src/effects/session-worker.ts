@@ -93,7 +93,7 @@ export class SessionWorker implements EffectWorker {
   readonly #ref: SessionRef;
   readonly #view: () => SessionView;
   readonly #feedback: (source: string, text: string) => void;
-  readonly #tell: (input: PersonaStepInput) => void;
+  readonly #recordStepProgress: (input: PersonaStepInput) => void;
   readonly #disposed = new AbortController();
   readonly #results: WholeResults;
   #files: FileCache | null = null;
@@ -102,16 +102,16 @@ export class SessionWorker implements EffectWorker {
 
   /**
    * @param feedback takes texts for the model from tools, servers and hooks, besides their results.
-   * @param tell takes the progress of a model step that a process of the persona runs, or that waits for one.
+   * @param recordStepProgress takes the progress of a model step that a process of the persona runs, or that waits for one.
    */
   constructor(
     ports: WorkerPorts,
     ref: SessionRef,
     view: () => SessionView,
     feedback: (source: string, text: string) => void,
-    tell: (input: PersonaStepInput) => void,
+    recordStepProgress: (input: PersonaStepInput) => void,
   ) {
-    this.#tell = tell;
+    this.#recordStepProgress = recordStepProgress;
     this.#ports = ports;
     this.#ref = ref;
     this.#view = view;
@@ -411,7 +411,7 @@ export class SessionWorker implements EffectWorker {
       waitMs: waitForPersonaMs(state.context.settings ?? {}, persona.definition),
       lost: lostAttempts(state.context, effectId),
       isWaiting: () => personaWait(this.#view().state.context)?.effect_id === effectId,
-      tell: this.#tell,
+      recordProgress: this.#recordStepProgress,
     });
   }
 

@@ -72,8 +72,8 @@ export class NoteComparison {
     this.#state = state;
   }
 
-  /** The partition has come to this host: its comparison is due at once. */
-  forget(partition: number): void {
+  /** Makes the comparison of a partition due at once, because the partition was assigned to this host. */
+  makeDue(partition: number): void {
     this.#comparedMs.delete(partition);
     this.#claimed.delete(partition);
   }
@@ -87,7 +87,7 @@ export class NoteComparison {
     for (const p of [...this.#host.partitions()].filter(isDue)) {
       if (this.#state.isLeaving || !this.#host.partitions().has(p)) continue;
       // A stream holds a few partitions. While one stream is unavailable, the partitions of the others are compared.
-      // Due until the end of its comparison, and also after it if `forget` has removed the entry meanwhile.
+      // Due until the end of its comparison, and also after it if `makeDue` has removed the entry meanwhile.
       this.#comparedMs.set(p, Number.NEGATIVE_INFINITY);
       try {
         await this.#compare(p);
@@ -107,7 +107,7 @@ export class NoteComparison {
     const noted = await this.#notedIn(p);
     const unnoted = refs.filter((ref) => !noted.has(sessionKey(ref)) && this.#host.isFree(ref));
     const before = this.#claimed.get(p);
-    // If the partition leaves and comes back meanwhile, `forget` has removed this map: its claims may not have started.
+    // If the partition leaves and comes back meanwhile, `makeDue` has removed this map: its claims may not have started.
     const claimed = new Map<string, Claimed>();
     this.#claimed.set(p, claimed);
     for (let at = 0; at < unnoted.length && !this.#state.isLeaving; at += READ_AT_ONCE) {

@@ -14,8 +14,8 @@ import type { Clock } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
 import type { SessionRunner } from '../runner/session-runner.ts';
 
-/** The time between two looks at the draining sessions. */
-const LOOK_EVERY_MS = 20;
+/** The time between two checks of the draining sessions. */
+const CHECK_EVERY_MS = 20;
 /**
  * If other hosts are alive, the sessions start to drain one by one, `APART_MS` apart. Many start closer together, so
  * that the last starts within `SPREAD_MAX_MS` and within a fifth of the given time. Each works normally until then. A
@@ -55,7 +55,7 @@ export async function drainSessions(
   while (started < runners.length || leaving.size > 0) {
     const nowMs = clock.monotonicMs();
     const isLate = nowMs >= untilMs;
-    const due = spreadMs > 0 ? Math.min(1, (nowMs - startedMs + LOOK_EVERY_MS) / spreadMs) : 1;
+    const due = spreadMs > 0 ? Math.min(1, (nowMs - startedMs + CHECK_EVERY_MS) / spreadMs) : 1;
     for (const runner of runners.slice(started, Math.ceil(runners.length * due))) {
       runner.quiesce();
       leaving.add(runner);
@@ -73,7 +73,7 @@ export async function drainSessions(
       }
       leaving.delete(runner);
     }
-    if (started < runners.length || leaving.size > 0) await clock.sleep(LOOK_EVERY_MS, host.ended);
+    if (started < runners.length || leaving.size > 0) await clock.sleep(CHECK_EVERY_MS, host.ended);
     if (host.ended.aborted) return;
   }
   await Promise.all(snapshots);

@@ -9,7 +9,7 @@ import type {
   SessionStatus,
   TenantId,
 } from '@coxswain/protocol';
-import type { CommitBounds } from '../journal/append-record.ts';
+import type { AppendBounds } from '../journal/append-record.ts';
 import type { RunnerPorts } from '../runner/runner-ports.ts';
 
 /** The ports of a host. */
@@ -38,7 +38,7 @@ export interface HostOptions {
   /** The heartbeat and lease of hosts. All hosts of a bus need the same. */
   readonly liveness?: HostLiveness;
   /** How often and how long an append without an answer is repeated. */
-  readonly commitBounds?: CommitBounds;
+  readonly appendBounds?: AppendBounds;
   /** The quotas of a tenant. Without it nothing is limited. */
   readonly quotas?: (tenant: TenantId) => Quotas;
 }
@@ -68,7 +68,7 @@ export interface SessionHost {
    */
   answer(ref: SessionRef, from: AnswerPlace | null): AnswerPieces | null;
   /** Whether the host has its lease: it hears its own heartbeat, so hosts reach each other. */
-  readonly isHeard: boolean;
+  readonly hasLease: boolean;
   /** The name under which other hosts know this host now. */
   readonly peerName: string;
   /** Why the index of sessions cannot be written now, one sentence; null if it works. */

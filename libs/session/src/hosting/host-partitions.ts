@@ -11,13 +11,13 @@
  *
  * Who owns a session, step by step:
  * - Which host has a partition: `#wanted`, by `assignPartitions` (assign-partitions.ts) or the option `partitions`.
- * - Which sessions of its partitions a host claims: `#applyNotes`, `#lookAtAll` and `lookAt`, by the notes;
+ * - Which sessions of its partitions a host claims: `#applyNotes`, `#recheckAllNotes` and `findOwner`, by the notes;
  *   `#released`, after another host has left one; {@link NoteComparison}, if a note was lost.
  * - Whether a claim loads the session: `Host.claim` (session-host.ts), only if it has open effects.
  * - How its runner becomes the owner: `SessionLifecycle.takeOwnership` (runner/session-lifecycle.ts) appends `owned` with the next
  *   epoch, unless the runner's own host and generation wrote the newest record.
- * - How the former owner notices: the journal refuses its next append, `settle` (journal/append-record.ts) returns
- *   `foreign`, and `JournalWriter.#append` (runner/journal-writer.ts) leaves the session (RUNNER-10,
+ * - How the former owner notices: the journal refuses its next append, `resolveRefusedAppend` (journal/append-record.ts) returns
+ *   `foreign`, and `JournalWriter.#appendOrLeave` (runner/journal-writer.ts) leaves the session (RUNNER-10,
  *   runner/session-runner.ts).
  */
 import type { ActiveSession, CommandInbox, CommandNotification, HostChannel, UnroutableCommand } from '@coxswain/ports';
@@ -52,14 +52,14 @@ interface SessionElsewhere {
   readonly notifications: Notifications;
 }
 
-/** The time between two looks at the sessions in `#elsewhere`, and before a retry. */
-const LOOK_AGAIN_MS = 1_000;
+/** The time between two checks of the sessions in `#elsewhere`, and before a retry. */
+const RECHECK_ELSEWHERE_MS = 1_000;
 /**
  * The time between two reads of all notes in this host's partitions, and between two comparisons of journals with
  * notes. Both are needed: a host announces only once that it has left a session, and the message may be lost. Another
  * host can also note a session after this host has read the notes, and then end without a message.
  */
-const LOOK_AT_ALL_MS = 15_000;
+const RECHECK_ALL_NOTES_MS = 15_000;
 /**
  * A `seq` that no command has. A notification with it carries no command: it asks a host whether it still has the session.
  * A host without the session answers `release`.
@@ -83,7 +83,7 @@ export class HostPartitions {
   readonly #comparison: NoteComparison;
   readonly #claims = new ClaimQueue((session) => this.#claim(session));
   #balancing: Promise<void> | null = null;
-  #looking: Promise<void> | null = null;
+  #recheckingElsewhere: Promise<void> | null = null;
   /** The hosts have changed since the partitions were last balanced. */
   #isStale = false;
   /** Failures with a warning in the log, until the next success. */
@@ -138,7 +138,7 @@ export class HostPartitions {
   }
 
   /** Whether effects may start: this host has its lease, or knows no other host. */
-  get mayBegin(): boolean {
+  get mayStartEffects(): boolean {
     return this.#peers.hasLease || !this.#peers.hasOthers;
   }
 
@@ -148,7 +148,7 @@ export class HostPartitions {
   }
 
   /** Whether this host has its lease (`HostPeers.hasLease`). */
-  get isHeard(): boolean {
+  get hasLease(): boolean {
     return this.#peers.hasLease;
   }
 
@@ -177,7 +177,7 @@ export class HostPartitions {
   async start(): Promise<number> {
     await this.#peers.join();
     await this.#balance();
-    void this.#lookAtAll();
+    void this.#recheckAllNotes();
     void this.#compareAll();
     return this.#found;
   }
@@ -192,7 +192,7 @@ export class HostPartitions {
    * @returns false if the note names another host that is not alive, and `mayTakeOver` is false: the caller looks again.
    *   Rejects where the notes cannot be read.
    */
-  async lookAt(ref: SessionRef, mayTakeOver: boolean): Promise<boolean> {
+  async findOwner(ref: SessionRef, mayTakeOver: boolean): Promise<boolean> {
     const notes = await this.#ports.active.list(partitionOf(ref.sessionId));
     const session = notes.find((note) => sessionKey(note.ref) === sessionKey(ref));
     if (!session || !this.isAssigned(ref)) return true;
@@ -258,7 +258,7 @@ export class HostPartitions {
       } catch (error) {
         if (this.#state.isLeaving) break;
         this.#warn(error, 'partitions could not be claimed now');
-        await this.#ports.clock.sleep(LOOK_AGAIN_MS, this.#state.ended);
+        await this.#ports.clock.sleep(RECHECK_ELSEWHERE_MS, this.#state.ended);
         this.#isStale = true;
       }
     }
@@ -275,7 +275,7 @@ export class HostPartitions {
     for (const p of wanted) {
       if (before.has(p)) continue;
       this.#unread.set(p, new Map());
-      this.#comparison.forget(p);
+      this.#comparison.makeDue(p);
     }
     for (const p of lost) this.#unread.delete(p);
     for (const [key, { session }] of this.#elsewhere) if (!this.isAssigned(session.ref)) this.#elsewhere.delete(key);
@@ -341,7 +341,7 @@ export class HostPartitions {
     const entry = this.#elsewhere.get(key);
     if (entry) entry.session = session;
     else this.#elsewhere.set(key, { session, notifications: new Map() });
-    this.#looking ??= this.#lookAgain();
+    this.#recheckingElsewhere ??= this.#recheckElsewhere();
   }
 
   /** A session is no longer on another host: passes the notifications on that arrived meanwhile. */
@@ -358,12 +358,12 @@ export class HostPartitions {
   }
 
   /**
-   * Looks at the sessions in `#elsewhere` again, as long as there are some: the message that one was left may be lost.
+   * Checks the notes of the sessions in `#elsewhere`, as long as there are some: the message that one was left may be lost.
    * Contract: does not reject.
    */
-  async #lookAgain(): Promise<void> {
+  async #recheckElsewhere(): Promise<void> {
     while (this.#elsewhere.size > 0 && !this.#state.isLeaving) {
-      await this.#lookAfter(LOOK_AGAIN_MS, async () => {
+      await this.#runAfter(RECHECK_ELSEWHERE_MS, async () => {
         const partitions = new Set(
           [...this.#elsewhere.values()].map(({ session }) => partitionOf(session.ref.sessionId)),
         );
@@ -374,39 +374,40 @@ export class HostPartitions {
           if (session.host !== null) this.#peers.notify(session.host, session.ref, ASKS_ONLY);
       });
     }
-    this.#looking = null;
+    this.#recheckingElsewhere = null;
   }
 
   /**
-   * Reads all notes every {@link LOOK_AT_ALL_MS}. Of the sessions that are not in memory here, claims those that are
+   * Reads all notes every {@link RECHECK_ALL_NOTES_MS}. Of the sessions that are not in memory here, claims those that are
    * noted without a host, or under one that has left or was declared dead; keeps those of other live hosts in
    * `#elsewhere`. Contract: does not reject.
    */
-  async #lookAtAll(): Promise<void> {
-    const look = async (p: number) => {
+  async #recheckAllNotes(): Promise<void> {
+    const check = async (p: number) => {
       for (const session of await this.#ports.active.list(p)) {
         const { ref, host } = session;
         if (!this.isAssigned(ref) || this.#sessions.isHere(ref)) continue;
-        // The message about such a session was lost, or none was sent: see `LOOK_AT_ALL_MS`. A host that was never heard may
-        // have just started, so this look does not claim its sessions.
+        // The message about such a session was lost, or none was sent: see `RECHECK_ALL_NOTES_MS`. A host that was never heard may
+        // have just started, so its sessions are not claimed here.
         if (host === null || this.#peers.isGone(host)) this.#queueClaim(session);
         else if (this.#isElsewhere(session)) this.#keepElsewhere(session);
       }
     };
-    while (!this.#state.isLeaving) await this.#lookAfter(LOOK_AT_ALL_MS, () => sideBySide([...this.#assigned], look));
+    while (!this.#state.isLeaving)
+      await this.#runAfter(RECHECK_ALL_NOTES_MS, () => sideBySide([...this.#assigned], check));
   }
 
   /** Compares journals with notes until the host leaves. Contract: does not reject. */
   async #compareAll(): Promise<void> {
-    while (!this.#state.isLeaving) await this.#lookAfter(LOOK_AT_ALL_MS, () => this.#comparison.compareDue());
+    while (!this.#state.isLeaving) await this.#runAfter(RECHECK_ALL_NOTES_MS, () => this.#comparison.compareDue());
   }
 
-  /** Runs one look after a delay, unless the host is leaving by then. Contract: does not reject. */
-  async #lookAfter(delayMs: number, look: () => Promise<void>): Promise<void> {
+  /** Runs a check after a delay, unless the host is leaving by then. Contract: does not reject. */
+  async #runAfter(delayMs: number, check: () => Promise<void>): Promise<void> {
     await this.#ports.clock.sleep(delayMs, this.#state.ended);
     if (this.#state.isLeaving) return;
     try {
-      await look();
+      await check();
       this.#warned.clear();
     } catch (error) {
       this.#warn(error, 'notes of active sessions cannot be read now');
@@ -476,7 +477,7 @@ export class HostPartitions {
     if (!this.#state.apply('heard')) return;
     // Other hosts notify it under its new name, so it listens to that name first.
     while (!(await this.#renamed())) {
-      await this.#ports.clock.sleep(LOOK_AGAIN_MS, this.#state.ended);
+      await this.#ports.clock.sleep(RECHECK_ELSEWHERE_MS, this.#state.ended);
       if (this.#state.isLeaving) return;
     }
     this.#state.apply('renamed');

@@ -68,8 +68,8 @@ export class HostPeers {
   #heardOwnMs: number;
   readonly #lease = new Lease();
   readonly #gone = new Set<string>();
-  /** Whether {@link #mindOthers} waits for the channel. */
-  #isMindingOthers = false;
+  /** Whether {@link #declareSilentDead} waits for the channel. */
+  #isDeclaringSilent = false;
 
   constructor(
     { hostChannel, clock, log }: { readonly hostChannel: HostChannel; readonly clock: Clock; readonly log: Log },
@@ -127,7 +127,7 @@ export class HostPeers {
    */
   async join(): Promise<void> {
     await this.#open();
-    void this.#live();
+    void this.#sendHeartbeats();
   }
 
   /**
@@ -216,24 +216,24 @@ export class HostPeers {
   #hearOwn(no: number): void {
     // Before `#heardOwnMs` changes, so that an overdue lease is still noticed and becomes doubted. After a doubt,
     // `#regain` wakes the effects that waited for the lease.
-    this.#mindLease();
+    this.#updateLease();
     this.#heardOwnMs = Math.max(this.#heardOwnMs, this.#sentMs.get(no) ?? 0);
     for (const sent of this.#sentMs.keys()) if (sent <= no) this.#sentMs.delete(sent);
   }
 
-  async #live(): Promise<void> {
+  async #sendHeartbeats(): Promise<void> {
     let beatAtMs = this.#clock.monotonicMs();
     while (!this.#ended.signal.aborted) {
       const nowMs = this.#clock.monotonicMs();
       if (nowMs >= beatAtMs) {
-        this.#mindLease();
+        this.#updateLease();
         this.#beat();
         beatAtMs = nowMs + this.#liveness.beatMs;
       }
       // Wakes when the next host becomes overdue, not a heartbeat later.
       await this.#clock.sleep(Math.min(beatAtMs, this.#nextDueMs(nowMs)) - nowMs, this.#ended.signal);
       // Not awaited, because a channel that does not answer must not delay the end of the lease. It does not reject.
-      if (!this.#ended.signal.aborted && !this.#isMindingOthers) void this.#mindOthers();
+      if (!this.#ended.signal.aborted && !this.#isDeclaringSilent) void this.#declareSilentDead();
     }
   }
 
@@ -243,7 +243,7 @@ export class HostPeers {
     return Math.min(...due.filter((dueMs) => dueMs > nowMs));
   }
 
-  #mindLease(): void {
+  #updateLease(): void {
     // `#resolveDoubt` does not reject.
     if (!this.#isFresh && this.#lease.apply('overdue')) void this.#resolveDoubt();
     if (this.#lease.name === 'expired' && this.#isFresh) this.#regain();
@@ -296,16 +296,16 @@ export class HostPeers {
    * Declares silent hosts dead, while this host has its lease. A host that was itself blocked first reads the
    * heartbeats that wait for it.
    */
-  async #mindOthers(): Promise<void> {
+  async #declareSilentDead(): Promise<void> {
     if (!this.hasLease || this.#silent().length === 0) return;
-    this.#isMindingOthers = true;
+    this.#isDeclaringSilent = true;
     try {
       await this.#channel.caughtUp();
     } catch (error) {
       this.#log.debug({ error }, 'the host channel is disconnected');
       return;
     } finally {
-      this.#isMindingOthers = false;
+      this.#isDeclaringSilent = false;
     }
     const silent = this.#silent();
     if (silent.length === 0 || !this.hasLease || this.#ended.signal.aborted) return;

@@ -54,11 +54,11 @@ export class Leftovers {
 
   /** Keeps the leftovers of a runner, if there are any. They replace older ones of the session. */
   keep(ref: SessionRef, carried: Carried): void {
-    const { outcomes, feedback, unsettled } = carried;
-    if (outcomes.size === 0 && feedback.isEmpty && !unsettled) return;
+    const { outcomes, feedback, unansweredFirst } = carried;
+    if (outcomes.size === 0 && feedback.isEmpty && !unansweredFirst) return;
     this.take(ref);
     const outcomeBytes = Buffer.byteLength(JSON.stringify([...outcomes.values()]), 'utf8');
-    const bytes = outcomeBytes + (unsettled?.bytes.length ?? 0);
+    const bytes = outcomeBytes + (unansweredFirst?.bytes.length ?? 0);
     this.#kept.set(sessionKey(ref), { ref, carried, bytes });
     this.#bytes += bytes;
     for (const oldest of this.#kept.values()) {

@@ -129,8 +129,8 @@ class Host implements SessionHost, PartitionedSessions {
     this.#notes = new SessionNotes(ports, this.#index, () => this.#partitions.self);
   }
 
-  get isHeard(): boolean {
-    return this.#partitions.isHeard;
+  get hasLease(): boolean {
+    return this.#partitions.hasLease;
   }
 
   get peerName(): string {
@@ -361,13 +361,13 @@ class Host implements SessionHost, PartitionedSessions {
         host: this.#generation === 0 ? this.id : `${this.id}.${this.#generation}`,
         isOwnRecord: (attempt) => this.#isOwnRecord(attempt),
         snapshotEvery: this.#options.snapshotEvery ?? SNAPSHOT_EVERY,
-        commitBounds: this.#options.commitBounds,
-        noted: () => this.#notes.noted(ref),
-        notedAgain: () => this.#notes.notedAgain(ref),
+        appendBounds: this.#options.appendBounds,
+        storeNote: () => this.#notes.storeNote(ref),
+        storeNoteAgain: () => this.#notes.storeNoteAgain(ref),
         loads: this.#loads,
         transcripts: this.#transcripts,
         traces: this.#traces,
-        mayBegin: () => this.#partitions.mayBegin,
+        mayStartEffects: () => this.#partitions.mayStartEffects,
       },
       (left) => this.#runnerLeft(ref, left),
       carried,
@@ -433,7 +433,7 @@ class Host implements SessionHost, PartitionedSessions {
    * runner has left it because of a failure, another host's record or a late append. A command may have loaded the
    * session meanwhile. It is woken all the same, because loading starts no effects.
    * @param isOthers whether another host has appended to the session. That host may have left the session since: the
-   *   note of the session decides (`HostPartitions.lookAt`).
+   *   note of the session decides (`HostPartitions.findOwner`).
    */
   async #retry(ref: SessionRef, key: string, isOthers = false): Promise<void> {
     const failures = (this.#retries.get(key) ?? 0) + 1;
@@ -447,7 +447,7 @@ class Host implements SessionHost, PartitionedSessions {
     if (this.#partitions.isKeptByOther(ref)) return;
     if (!isOthers) return void this.#runner(ref).wake();
     // If the notes cannot be read, the owner stays unknown.
-    const isKnown = await this.#partitions.lookAt(ref, delayMs === CLAIM_BACK_OFF.maxMs).catch(() => false);
+    const isKnown = await this.#partitions.findOwner(ref, delayMs === CLAIM_BACK_OFF.maxMs).catch(() => false);
     if (!isKnown) void this.#retry(ref, key, true);
   }
 }

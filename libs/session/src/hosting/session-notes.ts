@@ -33,7 +33,7 @@ export class SessionNotes {
   }
 
   /** Stores the note and the mark, unless this host has stored them already. Rejects where the note is not stored. */
-  async noted(ref: SessionRef): Promise<void> {
+  async storeNote(ref: SessionRef): Promise<void> {
     const key = subjects.activeSession(ref);
     const known = this.#revisions.get(key);
     if (known) return void (await known);
@@ -52,7 +52,7 @@ export class SessionNotes {
    * meanwhile may have replaced the note, and removed its own note when it found no work. The caller does not wait for
    * the writes. Does nothing for a session without a note of this host.
    */
-  notedAgain(ref: SessionRef): void {
+  storeNoteAgain(ref: SessionRef): void {
     const key = subjects.activeSession(ref);
     const known = this.#revisions.get(key);
     if (!known) return;

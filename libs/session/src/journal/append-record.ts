@@ -1,10 +1,13 @@
 /**
- * The way of a record into the journal: built, sealed as bytes, and appended at a fence (defined in libs/ports,
- * journal.ts). Replay uses the first two steps.
+ * The way of a record into the journal, in three steps. Replay uses only the first two.
+ * 1. {@link buildRecord} composes the record.
+ * 2. {@link sealRecord} makes its bytes and their hash.
+ * 3. {@link storeRecord} stores its large texts, and then calls {@link appendUntilKnown}.
  *
- * An append without an answer is repeated with the identical bytes. If the journal refuses an append, the first record after
- * the fence decides. It is this record, stored by an earlier attempt; or it is another one: of another host, of an
- * earlier runner of this host, or a tombstone (RUNNER-10, runner/session-runner.ts).
+ * `appendUntilKnown` appends the bytes at a fence (defined in libs/ports, journal.ts). It repeats an append without an
+ * answer with the identical bytes. If the journal refuses an append, the first record after the fence decides. It is this
+ * record, stored by an earlier try; or it is another one: of another host, of an earlier runner of this host, or a
+ * tombstone (RUNNER-10, runner/session-runner.ts).
  */
 import { hash } from 'node:crypto';
 import type { AppendResult, Blobs, Clock, Journal, StoredRecord } from '@coxswain/ports';
@@ -70,27 +73,27 @@ export function buildRecord(
 }
 
 /**
- * Seals a record as canonical JSON. Large texts become blobs, which {@link appendRecord} stores.
+ * Seals a record as canonical JSON. Large texts become blobs, which {@link storeRecord} stores.
  * @throws RecordTooLargeError where the record exceeds its bound even so, or would need too many blobs. A command is then
- *   rejected (`SessionIntake.#take`). Any other input fails the run (`SessionLifecycle.recover`).
+ *   rejected (`SessionIntake.#take`). Any other input fails the run (`SessionLifecycle.failRunAfterError`).
  */
 export function sealRecord(record: JournalRecord): SealedRecord {
   const whole = Buffer.from(canonicalJson(record), 'utf8');
   // A record within the bound of one field has no larger field.
-  if (whole.length <= BOUNDS.fieldInlineMaxBytes) return sealed(whole, []);
+  if (whole.length <= BOUNDS.fieldInlineMaxBytes) return withHash(whole, []);
   let smallest = 0;
   // Fields below the bound can exceed the record's bound together: store them as blobs too, largest limits first. A reference
   // has about 100 bytes, so a smaller limit saves nothing.
   for (const limit of [BOUNDS.fieldInlineMaxBytes, 4_096, 512, 128]) {
     const blobs = new Map<string, Uint8Array>();
     const pointers: string[] = [];
-    const slim = setApart(record, '', limit, blobs, pointers) as object;
+    const slim = moveLargeTexts(record, '', limit, blobs, pointers) as object;
     // No reader takes more. A smaller limit gives still more.
     if (pointers.length > LARGE_FIELDS_MAX) break;
     const bytes = Buffer.from(canonicalJson(pointers.length > 0 ? { ...slim, blobs: pointers } : slim), 'utf8');
     smallest = bytes.length;
     if (smallest <= BOUNDS.recordMaxBytes) {
-      return sealed(
+      return withHash(
         bytes,
         [...blobs].map(([sha256, content]) => ({ sha256, bytes: content })),
       );
@@ -104,7 +107,7 @@ export function isRecordTooLarge(error: unknown): error is RecordTooLargeError {
   return error instanceof Error && 'code' in error && error.code === 'record_too_large';
 }
 
-function sealed(bytes: Uint8Array, blobs: SealedRecord['blobs']): SealedRecord {
+function withHash(bytes: Uint8Array, blobs: SealedRecord['blobs']): SealedRecord {
   return { bytes, hash: sha256Hex(bytes), blobs };
 }
 
@@ -113,7 +116,13 @@ export function sha256Hex(bytes: Uint8Array | string): string {
   return hash('sha256', bytes, 'hex');
 }
 
-function setApart(
+/**
+ * A copy of a value in which each text of more than `limit` bytes is replaced by a reference to a blob.
+ * @param pointer the JSON pointer of the value.
+ * @param blobs receives the texts, by their hash.
+ * @param pointers receives the JSON pointers of the replaced texts.
+ */
+function moveLargeTexts(
   value: unknown,
   pointer: string,
   limit: number,
@@ -131,14 +140,14 @@ function setApart(
     return { sha256, bytes: bytes.length };
   }
   if (Array.isArray(value))
-    return value.map((member, index) => setApart(member, `${pointer}/${index}`, limit, blobs, pointers));
+    return value.map((member, index) => moveLargeTexts(member, `${pointer}/${index}`, limit, blobs, pointers));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.keys(value)
       .sort()
       .map((key) => {
         const step = `${pointer}/${escapePointerKey(key)}`;
-        return [key, setApart((value as Record<string, unknown>)[key], step, limit, blobs, pointers)];
+        return [key, moveLargeTexts((value as Record<string, unknown>)[key], step, limit, blobs, pointers)];
       }),
   );
 }
@@ -151,25 +160,25 @@ export interface RecordPorts {
 }
 
 /**
- * Stores the large fields of a record, then appends the record at a fence. Both are repeated within `bounds`.
- * `JournalWriter.#append` calls it for each record and tombstone.
+ * Stores the large texts of a record as blobs, then appends the record at a fence. Both are repeated within `bounds`.
+ * `JournalWriter.#appendOrLeave` calls it for each record and tombstone.
  * @param hasLeft whether the runner has left the session meanwhile: then nothing more is sent.
  * @returns how the append ended. A store that fails or does not answer is the result `unavailable`, not an exception.
  * @throws RecordTooLargeError if the journal does not take a record of this size.
  */
-export async function appendRecord(
+export async function storeRecord(
   { journal, blobs, clock }: RecordPorts,
   ref: SessionRef,
   sealed: SealedRecord,
   fence: number,
   hasLeft: () => boolean,
-  bounds: CommitBounds,
-): Promise<CommitResult> {
+  bounds: AppendBounds,
+): Promise<StoreResult> {
   // Before the record that refers to them, so that a journal never refers to a missing blob.
   const failed = sealed.blobs.length > 0 ? await repeat(() => storeBlobs(blobs, sealed), clock, hasLeft, bounds) : null;
   if (failed !== null) return { status: 'unavailable', cause: `the object store: ${failed}` };
   if (hasLeft()) return { status: 'unavailable', cause: 'this host released the session' };
-  return commit(journal, clock, ref, sealed, fence, hasLeft, bounds);
+  return appendUntilKnown(journal, clock, ref, sealed, fence, hasLeft, bounds);
 }
 
 /** Stores the blobs of a record. @returns the failure, or null. */
@@ -182,12 +191,12 @@ async function storeBlobs(blobs: Blobs, sealed: SealedRecord): Promise<string | 
   }
 }
 
-/** Repeats an attempt while it fails, within the bounds. @returns its result, or the last failure as text. */
+/** Repeats a function while it returns a failure as text, within the bounds. @returns its result, or the last failure. */
 async function repeat<T extends object | null>(
   attempt: () => Promise<T | string>,
   clock: Clock,
   hasLeft: () => boolean,
-  { attemptsMax, firstDelayMs, maxDelayMs }: CommitBounds,
+  { attemptsMax, firstDelayMs, maxDelayMs }: AppendBounds,
 ): Promise<T | string> {
   for (let tries = 1; ; tries++) {
     const result = await attempt();
@@ -199,18 +208,18 @@ async function repeat<T extends object | null>(
 }
 
 /**
- * The result of a commit. `foreign`: another record is at this position, of another host or of an earlier runner of
+ * How {@link storeRecord} or {@link appendUntilKnown} ended. `foreign`: another record is at this position, of another host or of an earlier runner of
  * this host; `attempt` is its writer. `deleted`: a tombstone is at this position. `unavailable`: the record may be
  * stored, or was not sent; the session must be loaded again before it continues.
  */
-export type CommitResult =
+export type StoreResult =
   | { readonly status: 'stored'; readonly fence: number }
   | { readonly status: 'foreign'; readonly attempt: string }
   | { readonly status: 'deleted'; readonly message: string }
   | { readonly status: 'unavailable'; readonly cause: string };
 
 /** Bounds for retries of an append, and before it of the blobs of the record. */
-export interface CommitBounds {
+export interface AppendBounds {
   readonly attemptsMax: number;
   readonly firstDelayMs: number;
   readonly maxDelayMs: number;
@@ -218,39 +227,39 @@ export interface CommitBounds {
 
 /**
  * About one minute of pauses, without the time of the attempts: longer than a leader election of a stream, short enough for a
- * person who waits. After the last attempt the runner leaves the session (`JournalWriter.#append`), and the host claims it
+ * person who waits. After the last attempt the runner leaves the session (`JournalWriter.#appendOrLeave`), and the host claims it
  * again with back-off (`Host.#retry`).
  */
-export const COMMIT_BOUNDS: CommitBounds = { attemptsMax: 40, firstDelayMs: 25, maxDelayMs: 2_000 };
+export const APPEND_BOUNDS: AppendBounds = { attemptsMax: 40, firstDelayMs: 25, maxDelayMs: 2_000 };
 
 /**
  * Appends sealed bytes at a fence, and repeats the append within `bounds` while the outcome is unknown, unless
  * `hasLeft` says that the caller has given up. If the journal refuses an append, an earlier attempt may have stored the
- * bytes ({@link settle}). A failure of the journal is a result, not an exception.
+ * bytes ({@link resolveRefusedAppend}). A failure of the journal is a result, not an exception.
  * @throws RecordTooLargeError if the journal does not take a record of this size.
  */
-export async function commit(
+export async function appendUntilKnown(
   journal: Journal,
   clock: Clock,
   ref: SessionRef,
   sealed: { readonly bytes: Uint8Array; readonly hash: string },
   fence: number,
   hasLeft: () => boolean,
-  bounds: CommitBounds = COMMIT_BOUNDS,
-): Promise<CommitResult> {
-  const attempt = async (): Promise<CommitResult | string> => {
-    const result = await append(journal, ref, sealed.bytes, fence);
+  bounds: AppendBounds = APPEND_BOUNDS,
+): Promise<StoreResult> {
+  const attempt = async (): Promise<StoreResult | string> => {
+    const result = await appendOnce(journal, ref, sealed.bytes, fence);
     if (result.status === 'stored') return result;
     if (result.status === 'ambiguous') return result.cause;
-    const settled = await settle(journal, ref, sealed.hash, fence);
+    const settled = await resolveRefusedAppend(journal, ref, sealed.hash, fence);
     return settled ?? 'the append was rejected, and the conflicting record cannot be read';
   };
   const result = await repeat(attempt, clock, hasLeft, bounds);
   return typeof result === 'string' ? { status: 'unavailable', cause: result } : result;
 }
 
-// A closed adapter rejects. Like a missing answer, that says nothing about the record.
-async function append(journal: Journal, ref: SessionRef, bytes: Uint8Array, fence: number): Promise<AppendResult> {
+// One append. A closed adapter rejects it: like a missing answer, that says nothing about the record.
+async function appendOnce(journal: Journal, ref: SessionRef, bytes: Uint8Array, fence: number): Promise<AppendResult> {
   try {
     return await journal.append(ref, bytes, fence);
   } catch (error) {
@@ -262,7 +271,12 @@ async function append(journal: Journal, ref: SessionRef, bytes: Uint8Array, fenc
 /**
  * The result of a refused append, by the first record after the fence. Null if there is none, or if it cannot be read.
  */
-async function settle(journal: Journal, ref: SessionRef, hash: string, fence: number): Promise<CommitResult | null> {
+async function resolveRefusedAppend(
+  journal: Journal,
+  ref: SessionRef,
+  hash: string,
+  fence: number,
+): Promise<StoreResult | null> {
   let first: StoredRecord | null;
   try {
     first = await journal.firstAfter(ref, fence);
@@ -276,14 +290,14 @@ async function settle(journal: Journal, ref: SessionRef, hash: string, fence: nu
 }
 
 /** The result for an append that found this record at its position: a tombstone, or another record with its writer. */
-export function conflictOf(bytes: Uint8Array): Extract<CommitResult, { status: 'foreign' | 'deleted' }> {
+export function conflictOf(bytes: Uint8Array): Extract<StoreResult, { status: 'foreign' | 'deleted' }> {
   const tombstone = tombstoneIn(bytes);
   if (tombstone) return { status: 'deleted', message: deletionSentence(tombstone) };
-  return { status: 'foreign', attempt: attemptOf(bytes) };
+  return { status: 'foreign', attempt: writerOf(bytes) };
 }
 
 /** The writer of a record (`attempt`): the id of the host, and its generation. */
-function attemptOf(bytes: Uint8Array): string {
+function writerOf(bytes: Uint8Array): string {
   try {
     const { attempt } = JSON.parse(Buffer.from(bytes).toString('utf8')) as { attempt?: unknown };
     return typeof attempt === 'string' ? attempt : '';

@@ -24,8 +24,8 @@ export interface CopyingRunner {
   apply(session: LiveSession, input: Input, place?: InboxPlace, copiedAt?: string): Promise<boolean>;
   /** Records the host's table of hooks, if it differs from the recorded one. @throws {SessionLeft} */
   recordHooks(session: LiveSession): Promise<void>;
-  /** Folds the journal again after a failure: see `SessionLifecycle.rebuild`. @throws {SessionLeft} */
-  rebuild(): Promise<LiveSession>;
+  /** Loads the session again after a failure: see `SessionLifecycle.reloadOrLeave`. @throws {SessionLeft} */
+  reloadOrLeave(): Promise<LiveSession>;
 }
 
 /** Makes the copy of one fork. */
@@ -79,7 +79,7 @@ export class SessionCopy {
     const origin = known ?? this.#originOf(copy.session);
     const failure = session.n < copy.n ? await this.#copyRest(session, copy, origin, place) : null;
     runner.exit.throwIfLeft();
-    const whole = failure ? await runner.rebuild() : runner.session();
+    const whole = failure ? await runner.reloadOrLeave() : runner.session();
     if (!whole) throw new SessionLeft();
     runner.exit.throwIfLeft();
     const after_copy = failure

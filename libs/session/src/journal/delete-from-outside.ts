@@ -24,7 +24,7 @@ import {
   type Tombstone,
   tombstoneIn,
 } from '@coxswain/protocol';
-import { commit, sha256Hex } from './append-record.ts';
+import { appendUntilKnown, sha256Hex } from './append-record.ts';
 import { whyNotEnded } from './ended-record.ts';
 import { forkUnderWay } from './fork-under-way.ts';
 import { readRecord } from './load-session.ts';
@@ -138,7 +138,7 @@ async function placeTombstone(ports: DeletePorts, ref: SessionRef, options: Dele
     // The mark precedes the append: an entry would show the session as it was before the tombstone (INDEX-2,
     // libs/ports, session-index.ts).
     await ports.index?.mark(ref);
-    const result = await commit(ports.journal, ports.clock, ref, sealed, last.fence, () => false);
+    const result = await appendUntilKnown(ports.journal, ports.clock, ref, sealed, last.fence, () => false);
     if (result.status === 'unavailable') return refused('journal_unavailable', result.cause);
     if (result.status !== 'stored') continue;
     return { tombstone: tombstoneIn(sealed.bytes) as Tombstone, fence: result.fence, isNew: true };

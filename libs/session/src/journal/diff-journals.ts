@@ -62,8 +62,8 @@ export async function diffJournals(
   }
   const differences = differencesOf(left.digest, right.digest);
   return {
-    a: left.told,
-    b: right.told,
+    a: left.summary,
+    b: right.summary,
     first,
     differences: differences.slice(0, DIFFERENCES_MAX),
     more: Math.max(0, differences.length - DIFFERENCES_MAX),
@@ -92,7 +92,7 @@ class Side {
     this.#records = records[Symbol.asyncIterator]();
   }
 
-  get told() {
+  get summary() {
     return { session_id: this.#sessionId, records: this.#count };
   }
 

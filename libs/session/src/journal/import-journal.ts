@@ -19,7 +19,7 @@ import {
   tombstoneIn,
 } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
-import { buildRecord, commit, type SealedRecord, sealRecord } from './append-record.ts';
+import { appendUntilKnown, buildRecord, type SealedRecord, sealRecord } from './append-record.ts';
 import { buildCopyInput, lineage } from './copy-journal.ts';
 import { ChainBrokenError, readRecord } from './load-session.ts';
 import { ExportedJournal } from './read-export.ts';
@@ -101,7 +101,7 @@ export async function importJournal(ports: ImportPorts, { lines, tenant, as }: I
     if (appended === 0) for (const [sha256, bytes] of checked.exported.blobs) await ports.blobs.put(sha256, bytes);
     for (const { sha256, bytes } of sealed.blobs) await ports.blobs.put(sha256, bytes);
     if (appended === 0) await ports.index?.mark(ref);
-    const result = await commit(ports.journal, ports.clock, ref, sealed, fence, () => false);
+    const result = await appendUntilKnown(ports.journal, ports.clock, ref, sealed, fence, () => false);
     if (result.status === 'foreign') throw taken(ref);
     if (result.status === 'deleted') throw new ImportRefusedError('session_deleted', 0, result.message);
     if (result.status === 'unavailable') throw new ImportRefusedError('journal_unavailable', 0, result.cause);

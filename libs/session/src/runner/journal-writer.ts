@@ -17,7 +17,7 @@ import {
 import { isEnded, queuedBytes, type SessionState } from '@coxswain/turn';
 import { publishProgress } from '../effects/crew-effects.ts';
 import type { SessionView } from '../effects/session-worker.ts';
-import { appendRecord, buildRecord, COMMIT_BOUNDS, type SealedRecord, sealRecord } from '../journal/append-record.ts';
+import { APPEND_BOUNDS, buildRecord, type SealedRecord, sealRecord, storeRecord } from '../journal/append-record.ts';
 import { unfinishedCopyAfter } from '../journal/copy-state.ts';
 import { type LiveSession as Live, type LoadedSession, snapshotBytes } from '../journal/load-session.ts';
 import { tombstoneOf } from '../journal/tombstone-of.ts';
@@ -53,17 +53,17 @@ export class JournalWriter {
   /** The attempt in progress; null without one. */
   #storing: Promise<void> | null = null;
   #hasWritten = false;
-  #unsettled: SealedRecord | null;
+  #unansweredFirst: SealedRecord | null;
   /** Bytes of queued injections, as the host's quotas have them. */
   #pendingBytes = 0;
 
-  /** @param unsettled the first record of an earlier runner, if its append had no answer. */
+  /** @param unansweredFirst the session's first record by an earlier runner, if its append had no answer. */
   constructor(
     ports: RunnerPorts,
     ref: SessionRef,
     options: RunnerOptions,
     parts: { readonly exit: SessionExit; readonly work: SessionWork; readonly unrecorded: UnrecordedReceipts },
-    unsettled: SealedRecord | null,
+    unansweredFirst: SealedRecord | null,
   ) {
     this.#ports = ports;
     this.#ref = ref;
@@ -72,7 +72,7 @@ export class JournalWriter {
     this.#work = parts.work;
     this.#unrecorded = parts.unrecorded;
     this.#observer = new SessionObserver(ports, ref, options.traces);
-    this.#unsettled = unsettled;
+    this.#unansweredFirst = unansweredFirst;
   }
 
   /**
@@ -89,8 +89,8 @@ export class JournalWriter {
   }
 
   /** The session's first record while its append has no answer, or none came: the store may hold it. */
-  get unsettled(): SealedRecord | null {
-    return this.#unsettled;
+  get unansweredFirst(): SealedRecord | null {
+    return this.#unansweredFirst;
   }
 
   /** Whether this runner has appended a record to the session while it was loaded with its transcript. */
@@ -206,7 +206,7 @@ export class JournalWriter {
     };
     const record = buildRecord(frame, input, events, session.actor.state);
     const sealed = sealRecord(record);
-    const fence = await this.#append(session, sealed);
+    const fence = await this.#appendOrLeave(session, sealed);
     const { actor, transcript, receipts } = session;
     const after: Live = {
       actor,
@@ -233,8 +233,8 @@ export class JournalWriter {
    * Appends the first record once more if its append had no answer, so that the fence decides whether the session exists.
    * @throws {SessionLeft}
    */
-  async settleFirst(session: Live): Promise<void> {
-    if (this.#unsettled) await this.#append(session, this.#unsettled);
+  async appendFirstAgain(session: Live): Promise<void> {
+    if (this.#unansweredFirst) await this.#appendOrLeave(session, this.#unansweredFirst);
   }
 
   /**
@@ -250,21 +250,21 @@ export class JournalWriter {
   }
 
   /**
-   * Appends a record by `appendRecord` (append-record.ts), which retries within `commitBounds`, {@link COMMIT_BOUNDS} by
+   * Appends a record by `storeRecord` (append-record.ts), which retries within `appendBounds`, {@link APPEND_BOUNDS} by
    * default. If the record is not stored, the runner leaves the session.
    * @returns the record's fence. @throws {SessionLeft}; RecordTooLargeError, after which the runner stays.
    */
-  async #append(session: Live, sealed: SealedRecord): Promise<number> {
+  async #appendOrLeave(session: Live, sealed: SealedRecord): Promise<number> {
     const hasLeft = () => this.#exit.hasLeft;
-    const bounds = this.#options.commitBounds ?? COMMIT_BOUNDS;
+    const bounds = this.#options.appendBounds ?? APPEND_BOUNDS;
     const { telemetry, clock } = this.#ports;
-    if (session.n === 0) this.#unsettled = sealed;
+    if (session.n === 0) this.#unansweredFirst = sealed;
     this.#isAppending = true;
     const startedMs = telemetry ? clock.monotonicMs() : 0;
-    const appending = appendRecord(this.#ports, this.#ref, sealed, session.fence, hasLeft, bounds);
+    const appending = storeRecord(this.#ports, this.#ref, sealed, session.fence, hasLeft, bounds);
     const result = await appending.catch((error) => {
       // The journal does not take a record of this size, so it does not hold it.
-      this.#unsettled = null;
+      this.#unansweredFirst = null;
       throw error;
     });
     const { status } = result;
@@ -275,7 +275,7 @@ export class JournalWriter {
     );
     if (status === 'foreign' || status === 'deleted')
       telemetry?.meters.add('coxswain_fence_rejections_total', { by: status });
-    if (session.n === 0 && status !== 'unavailable') this.#unsettled = null;
+    if (session.n === 0 && status !== 'unavailable') this.#unansweredFirst = null;
     this.#exit.throwIfLeft();
     if (result.status === 'stored') {
       // An append to a session without its transcript does not show that the whole journal can be read.
@@ -290,7 +290,7 @@ export class JournalWriter {
   /** Ends the journal with a tombstone, leaves the session, and sends the receipt. @throws {SessionLeft} */
   async #delete(session: Live, input: CommandInput, at: string): Promise<void> {
     const tombstone = tombstoneOf(this.#ref, session, { at, by: input.actor, reason: input.body.reason });
-    await this.#append(session, tombstone.sealed);
+    await this.#appendOrLeave(session, tombstone.sealed);
     this.#exit.leaveDeleted(tombstone.sentence);
     const within = (await this.#ports.retention?.purgesWithin()) ?? null;
     session.receipts.deleted(input, session.n + 1, within);

@@ -12,7 +12,7 @@ import type { Cursor } from '@coxswain/protocol';
 import type { WorkerPorts } from '../effects/session-worker.ts';
 import type { CommandQuotas } from '../hosting/command-quotas.ts';
 import type { LoadLimit } from '../hosting/load-limit.ts';
-import type { CommitBounds } from '../journal/append-record.ts';
+import type { AppendBounds } from '../journal/append-record.ts';
 
 /** The ports that a runner uses. */
 export interface RunnerPorts extends WorkerPorts {
@@ -37,13 +37,14 @@ export interface RunnerOptions {
   readonly isOwnRecord: (attempt: string) => boolean;
   /** A snapshot is stored after this many records, once the one before it is stored. Others: `SessionRunner.keepSnapshot`. */
   readonly snapshotEvery: number;
-  readonly commitBounds?: CommitBounds | undefined;
+  readonly appendBounds?: AppendBounds | undefined;
   /**
-   * Resolves when the host's note of the session is stored, rejects if it is not. The runner appends no record before.
+   * Stores the host's note of the session (`ActiveSession` in libs/ports), unless it is stored. The runner appends no
+   * record before. Rejects if the note is not stored.
    */
-  readonly noted: () => Promise<void>;
+  readonly storeNote: () => Promise<void>;
   /** Stores the note once more, because the session has work again. */
-  readonly notedAgain: () => void;
+  readonly storeNoteAgain: () => void;
   /** Bounds how many sessions the host loads at a time. */
   readonly loads: LoadLimit;
   /** Bounds how many transcripts the host reads at a time, of sessions that were loaded without one. */
@@ -51,7 +52,7 @@ export interface RunnerOptions {
   /** Bounds how many journals the host reads at a time for spans that started on another host. */
   readonly traces: LoadLimit;
   /** Whether effects may start: the host has its lease, or knows no other host. */
-  readonly mayBegin: () => boolean;
+  readonly mayStartEffects: () => boolean;
 }
 
 /**

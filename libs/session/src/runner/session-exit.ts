@@ -1,6 +1,6 @@
 /** Leaving a session: why a runner leaves, what it leaves for the next runner, and the exception that ends its job. */
 import type { Outcome } from '@coxswain/protocol';
-import type { CommitResult, SealedRecord } from '../journal/append-record.ts';
+import type { SealedRecord, StoreResult } from '../journal/append-record.ts';
 import type { FeedbackBuffer } from './feedback-buffer.ts';
 
 /**
@@ -45,7 +45,7 @@ export interface Carried {
   /** Feedback for the model. Empty after a reason of `LOSES_FEEDBACK` (session-runner.ts). */
   readonly feedback: FeedbackBuffer;
   /** The session's first record, if its append had no answer: the store may hold it. */
-  readonly unsettled: SealedRecord | null;
+  readonly unansweredFirst: SealedRecord | null;
 }
 
 /** The report of a runner to its host after it has left the session. */
@@ -64,7 +64,7 @@ export interface LeftSession {
  * The record at the position of the runner's append: of another host, of an earlier runner of this host, or a
  * tombstone.
  */
-export type ConflictingRecord = Extract<CommitResult, { readonly status: 'foreign' | 'deleted' }>;
+export type ConflictingRecord = Extract<StoreResult, { readonly status: 'foreign' | 'deleted' }>;
 
 /** Whether the runner still has its session. A runner leaves once, and never comes back. */
 export class SessionExit {

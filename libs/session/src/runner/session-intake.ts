@@ -128,10 +128,10 @@ export class SessionIntake {
     } catch (error) {
       // The sender is at fault for a command that is too large for a record; this host for one that breaks the machine.
       const isTooLarge = isRecordTooLarge(error);
-      if (isTooLarge) await this.#lifecycle.rebuild();
-      else await this.#lifecycle.recover(error as Error);
-      const rebuilt = this.#writer.session;
-      if (!rebuilt) throw new SessionLeft();
+      if (isTooLarge) await this.#lifecycle.reloadOrLeave();
+      else await this.#lifecycle.failRunAfterError(error as Error);
+      const reloaded = this.#writer.session;
+      if (!reloaded) throw new SessionLeft();
       this.#exit.throwIfLeft();
       // Both are rejected and so settled: otherwise the store would deliver the command again and again.
       const problem: CommandProblem = isTooLarge
@@ -141,7 +141,7 @@ export class SessionIntake {
             field: 'body',
           }
         : { code: 'session_failed', message: (error as Error).message };
-      return await this.apply(rebuilt, { ...input, body: {}, problem }, place);
+      return await this.apply(reloaded, { ...input, body: {}, problem }, place);
     }
   }
 
@@ -159,7 +159,7 @@ export class SessionIntake {
     try {
       return await this.#judge(session, input, place);
     } catch (error) {
-      await this.#lifecycle.recover(error as Error);
+      await this.#lifecycle.failRunAfterError(error as Error);
       this.#exit.throwIfLeft();
       return true;
     }
@@ -202,8 +202,8 @@ export class SessionIntake {
     rejected: EventOf<'command_rejected'>,
     place: InboxPlace | undefined,
   ): Promise<boolean> {
-    await this.#writer.settleFirst(unknown);
-    const session = await this.#lifecycle.foldAgain();
+    await this.#writer.appendFirstAgain(unknown);
+    const session = await this.#lifecycle.reloadFromJournal();
     if (session.n > 0) {
       // The session may be a copy by now that has no owner yet.
       await this.#copy.complete(session);

@@ -1,6 +1,6 @@
 /**
- * The life of a session on its host: load it from the journal, own it with the first record here, and rebuild it from the
- * journal after a failure. {@link SessionExit} ends it. Whether a claim ends a run: `decideOwned` (libs/turn, owners.ts).
+ * The life of a session on its host: load it from the journal, own it with the first record here, and load it again after
+ * a failure. {@link SessionExit} ends it. Whether a claim ends a run: `decideOwned` (libs/turn, owners.ts).
  */
 import type { StoredRecord } from '@coxswain/ports';
 import { type ErrorCode, isOfPersona, type Outcome, type SessionRef } from '@coxswain/protocol';
@@ -87,7 +87,7 @@ export class SessionLifecycle {
       // The load and the host's note at the same time, so that a session that wakes waits only for the slower one.
       const [loaded] = await Promise.all([
         loadSession(this.#ports, this.#ref, whole, this.#feedback.recall, newest),
-        this.#options.noted(),
+        this.#options.storeNote(),
       ]);
       this.#exit.throwIfLeft();
       if (isUnfinishedImport(loaded)) throw new ImportUnfinishedError(this.#ref.sessionId, loaded.n);
@@ -206,22 +206,25 @@ export class SessionLifecycle {
     throw new SessionLeft();
   }
 
-  // ---- rebuild ----
+  // ---- reload after a failure ----
 
-  /** Discards the machine and folds the journal again. Another owner may have appended to it. @throws {SessionLeft} */
-  async foldAgain(): Promise<Live> {
+  /**
+   * Discards the machine, and loads the session again. The journal may have records of another owner.
+   * @throws {SessionLeft}
+   */
+  async reloadFromJournal(): Promise<Live> {
     this.#writer.discard();
     return this.load();
   }
 
   /**
-   * Folds the journal again after a failure. If it has a record that this runner does not know, leaves the session: its
-   * effects may be another owner's (RUNNER-10, session-runner.ts).
+   * Loads the session again after a failure. If the journal has a record that this runner does not know, leaves the
+   * session: the open effects may be another owner's (RUNNER-10, session-runner.ts).
    * @throws {SessionLeft}
    */
-  async rebuild(): Promise<Live> {
+  async reloadOrLeave(): Promise<Live> {
     const known = this.#writer.session?.n ?? 0;
-    const session = await this.foldAgain();
+    const session = await this.reloadFromJournal();
     if (session.n > known) {
       this.#exit.leaveByConflict(session.n, { status: 'foreign', attempt: session.writer });
       throw new SessionLeft();
@@ -230,12 +233,12 @@ export class SessionLifecycle {
   }
 
   /**
-   * Recovers from an exception: folds the journal again, and fails the run, if one is active. If that causes an
+   * After an exception: loads the session again, and ends its run as failed, if one is active. If that causes an
    * exception too, leaves the session. A session without records has no run to end. Last, offers kept outcomes again
    * (RUNNER-9, session-runner.ts).
    * @throws {SessionLeft} also if that is the error.
    */
-  async recover(error: Error): Promise<void> {
+  async failRunAfterError(error: Error): Promise<void> {
     if (error instanceof SessionLeft) throw error;
     if (this.#exit.hasLeft) return;
     const code = 'code' in error && typeof error.code === 'string' ? error.code : 'session_failed';
@@ -244,7 +247,7 @@ export class SessionLifecycle {
       'the session failed; this host rebuilds its state from the journal',
     );
     const n = this.#writer.session?.n ?? 0;
-    const session = await this.rebuild();
+    const session = await this.reloadOrLeave();
     if (session.n === 0) return;
     try {
       await this.takeOwnership(session);
@@ -259,12 +262,12 @@ export class SessionLifecycle {
   }
 
   /**
-   * Recovers from an outcome that breaks the machine: fails the run ({@link recover}). An outcome that says that the
+   * After an outcome that breaks the machine: ends the run as failed ({@link failRunAfterError}). An outcome that says that the
    * effect was stopped replaces the one that broke it. If the replacement breaks the machine as well, the run cannot
    * end here, and the runner leaves the session.
    * @throws {SessionLeft} also if that is the error.
    */
-  async recoverFrom(outcome: Outcome, error: Error): Promise<void> {
+  async failRunAfterOutcome(outcome: Outcome, error: Error): Promise<void> {
     if (error instanceof SessionLeft) throw error;
     if (this.#poisoned.has(outcome.effect_id)) {
       this.#exit.leave(
@@ -274,6 +277,6 @@ export class SessionLifecycle {
       return;
     }
     this.#poisoned = new Set([...this.#poisoned, outcome.effect_id]);
-    await this.recover(error);
+    await this.failRunAfterError(error);
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The runner: one session's mailbox, its commits and its effects. Its parts: {@link SessionLifecycle} loads, owns and
- * rebuilds the session, {@link SessionIntake} turns commands into inputs, {@link JournalWriter} turns an input into a
+ * loads it again after a failure, {@link SessionIntake} turns commands into inputs, {@link JournalWriter} turns an input into a
  * record, and {@link SessionWork} runs what the newest record asks for.
  *
  * RUNNER-1  Appending one record to the journal is the only commit point.
@@ -9,12 +9,12 @@
  * RUNNER-4  An effect starts only after the record that asked for it is acknowledged.
  * RUNNER-5  Every outcome comes back through the session's one mailbox: one writer, one order. No job in the mailbox waits
  *           for an effect.
- * RUNNER-6  Effects are reconciled after each commit and after recovery, by the same code; not while records are copied.
+ * RUNNER-6  Effects are reconciled after each append and after each load, by the same code; not while records are copied.
  * RUNNER-7  The record that consumes a command holds its inbox position. The delivery is acknowledged after the append.
  * RUNNER-8  Queues and memories of ids have bounds: the deliveries that the inbox allows in flight, one outcome per open
  *           effect, one job for changed hooks, and one job for the feedback in its own bounded buffer.
  * RUNNER-9  A settled outcome is kept until a record that holds it is acknowledged, or until its effect is no longer open.
- *           After a rebuild it is offered again.
+ *           After a reload it is offered again.
  * RUNNER-10 A runner that finds another record at the position of its next one, for example by its append or after a
  *           failure, aborts its effects and appends nothing more. That record is of another host, of an earlier runner
  *           of this host, or a tombstone. Unless it is a tombstone, the first record of the session's next runner is
@@ -43,12 +43,12 @@ import { FeedbackBuffer } from './feedback-buffer.ts';
 import { FeedbackIntake } from './feedback-intake.ts';
 import { InboxReader } from './inbox-reader.ts';
 import { JournalWriter } from './journal-writer.ts';
-import { ruleWrites, timerWrites } from './outside-writes.ts';
 import type { RunnerNotification, RunnerOptions, RunnerPorts } from './runner-ports.ts';
 import { type Carried, type LeaveReason, type LeftSession, SessionExit, SessionLeft } from './session-exit.ts';
 import { SessionIntake } from './session-intake.ts';
 import { SessionLifecycle } from './session-lifecycle.ts';
 import { EffectTable, SessionWork, workOf } from './session-work.ts';
+import { ruleWrites, timerWrites } from './store-writes.ts';
 import { UnrecordedReceipts } from './unrecorded-receipts.ts';
 
 type Job =
@@ -108,7 +108,7 @@ export class SessionRunner {
     ref: SessionRef,
     options: RunnerOptions,
     onLeft: (left: LeftSession) => void,
-    carried: Carried = { outcomes: new Map(), feedback: new FeedbackBuffer(), unsettled: null },
+    carried: Carried = { outcomes: new Map(), feedback: new FeedbackBuffer(), unansweredFirst: null },
   ) {
     const ports = { ...given, log: sessionLog(given.log, ref, () => this.#writer.committedState) };
     const { clock, log } = ports;
@@ -144,7 +144,7 @@ export class SessionRunner {
     this.#inbox = new InboxReader(ports.inbox, ref, log);
     const unrecorded = new UnrecordedReceipts();
     const parts = { exit: this.#exit, work: this.#work, inbox: this.#inbox, feedback: this.#feedback, unrecorded };
-    this.#writer = new JournalWriter(ports, ref, options, parts, carried.unsettled);
+    this.#writer = new JournalWriter(ports, ref, options, parts, carried.unansweredFirst);
     const withWriter = { ...parts, writer: this.#writer };
     this.#lifecycle = new SessionLifecycle(ports, ref, options, withWriter);
     this.#copy = new SessionCopy(ports, ref, {
@@ -153,7 +153,7 @@ export class SessionRunner {
       session: () => this.#writer.session,
       apply: (session, input, place, copiedAt) => this.#intake.apply(session, input, place, copiedAt),
       recordHooks: (session) => this.#lifecycle.recordHooks(session),
-      rebuild: () => this.#lifecycle.rebuild(),
+      reloadOrLeave: () => this.#lifecycle.reloadOrLeave(),
     });
     this.#intake = new SessionIntake(ports, ref, { ...withWriter, lifecycle: this.#lifecycle, copy: this.#copy });
   }
@@ -293,8 +293,8 @@ export class SessionRunner {
       try {
         await this.#handle(job);
       } catch (error) {
-        if (job.kind === 'outcome') await this.#lifecycle.recoverFrom(job.outcome, error as Error);
-        else await this.#lifecycle.recover(error as Error);
+        if (job.kind === 'outcome') await this.#lifecycle.failRunAfterOutcome(job.outcome, error as Error);
+        else await this.#lifecycle.failRunAfterError(error as Error);
       }
     } catch (error) {
       if (!(error instanceof SessionLeft)) throw error;
@@ -337,7 +337,7 @@ export class SessionRunner {
       case 'broken':
         throw job.error;
       case 'wake':
-        return this.#continue(session, job);
+        return this.#handleWake(session, job);
       default:
         return assertNever(job);
     }
@@ -351,7 +351,7 @@ export class SessionRunner {
     this.#feedback.buffer.recorded();
   }
 
-  async #continue(session: Live, { mayBeOutdated, handled }: Extract<Job, { kind: 'wake' }>): Promise<void> {
+  async #handleWake(session: Live, { mayBeOutdated, handled }: Extract<Job, { kind: 'wake' }>): Promise<void> {
     // The loaded state may be outdated: if this runner has appended nothing since, no fence has checked it.
     if (mayBeOutdated && !(await this.#lifecycle.isNewest(session))) {
       this.#exit.leave('journal_unavailable', 'the writer of the last record is unknown');
@@ -382,7 +382,7 @@ export class SessionRunner {
     const carried = {
       outcomes: this.#work.effects.close(),
       feedback: this.#feedback.buffer,
-      unsettled: this.#writer.unsettled,
+      unansweredFirst: this.#writer.unansweredFirst,
     };
     this.#closed = this.#worker.dispose().then((notes) => {
       for (const note of notes) this.#ports.log.warn({ session_id: this.ref.sessionId }, note);

@@ -1,6 +1,6 @@
 /**
  * What the newest record of a session asks for: work (effects that a host performs), timers and remembered rules.
- * {@link SessionWork} reconciles all three with the state of the machine, after each commit and after recovery (RUNNER-6,
+ * {@link SessionWork} reconciles all three with the state of the machine, after each append and each load (RUNNER-6,
  * session-runner.ts). {@link EffectTable} starts each effect once, and aborts it when the session no longer needs it.
  * It keeps the outcome until a record with it is acknowledged (RUNNER-9, session-runner.ts). After a claim it starts
  * the open effects in the order of `effectsOf` (core/effects.ts in libs/turn). `sendCall` (run-tool-call.ts) decides about a
@@ -19,8 +19,8 @@ import {
 import type { EffectWorker } from '../effects/session-worker.ts';
 import { stoppedOutcome } from '../effects/stopped-outcome.ts';
 import type { LiveSession } from '../journal/load-session.ts';
-import type { OutsideWrites } from './outside-writes.ts';
 import type { RunnerOptions } from './runner-ports.ts';
+import type { StoreWrites } from './store-writes.ts';
 
 /** The open effects of a session that need a host: all but timers, which the store keeps. */
 export function workOf(state: SessionState): WorkEffect[] {
@@ -39,20 +39,20 @@ const ASKS_MODEL: readonly WorkEffect['kind'][] = ['call_model', 'compact'];
 /** The effects, timers and remembered rules of one session. */
 export class SessionWork {
   readonly effects: EffectTable;
-  readonly #timers: OutsideWrites<TimerEffect>;
-  readonly #rules: OutsideWrites<StoredRule> | undefined;
-  readonly #options: Pick<RunnerOptions, 'mayBegin' | 'notedAgain'>;
+  readonly #timers: StoreWrites<TimerEffect>;
+  readonly #rules: StoreWrites<StoredRule> | undefined;
+  readonly #options: Pick<RunnerOptions, 'mayStartEffects' | 'storeNoteAgain'>;
   /** Whether there was work at the last reconciliation. */
   #hadWork = false;
-  /** Whether an effect of {@link DRAINED} was not started by the last reconciliation: the host has no lease (`mayBegin`). */
+  /** Whether an effect of {@link DRAINED} was not started by the last reconciliation: the host has no lease (`mayStartEffects`). */
   #isHeldBack = false;
   #isQuiescing = false;
 
   constructor(
     effects: EffectTable,
-    timers: OutsideWrites<TimerEffect>,
-    rules: OutsideWrites<StoredRule> | undefined,
-    options: Pick<RunnerOptions, 'mayBegin' | 'notedAgain'>,
+    timers: StoreWrites<TimerEffect>,
+    rules: StoreWrites<StoredRule> | undefined,
+    options: Pick<RunnerOptions, 'mayStartEffects' | 'storeNoteAgain'>,
   ) {
     this.effects = effects;
     this.#timers = timers;
@@ -106,12 +106,12 @@ export class SessionWork {
     this.#reconcileRules(state.context.remembered);
     const work = workOf(state);
     // While the session was idle, another host may have removed its note (session-notes.ts). Record 1 follows the first note.
-    if (work.length > 0 && !this.#hadWork && n > 1) this.#options.notedAgain();
+    if (work.length > 0 && !this.#hadWork && n > 1) this.#options.storeNoteAgain();
     this.#hadWork = work.length > 0;
     if (!transcript) return;
     this.effects.reconcile(
       work,
-      ({ kind }) => this.#options.mayBegin() && !(this.#isQuiescing && ASKS_MODEL.includes(kind)),
+      ({ kind }) => this.#options.mayStartEffects() && !(this.#isQuiescing && ASKS_MODEL.includes(kind)),
     );
     this.#isHeldBack = work.some(({ id, kind }) => DRAINED.includes(kind) && !this.effects.has(id));
   }
@@ -208,7 +208,7 @@ export class EffectTable {
 
   /**
    * Starts missing effects, as far as they may start. Passes abort orders on to started ones. Aborts unwanted ones, and drops
-   * their outcomes. Call it after each commit, and after recovery.
+   * their outcomes. Call it after each append, and after each load.
    * @param mayStart whether an effect may start. Not asked for one that has an abort order or a kept outcome.
    */
   reconcile(wanted: readonly WorkEffect[], mayStart: (effect: WorkEffect) => boolean): void {
@@ -240,7 +240,7 @@ export class EffectTable {
   }
 
   /**
-   * Offers settled outcomes again after a rebuild (RUNNER-9, session-runner.ts). An outcome that broke the machine is
+   * Offers settled outcomes again after a reload (RUNNER-9, session-runner.ts). An outcome that broke the machine is
    * replaced by one that says that the effect was stopped, so that the run can end.
    * @param poisoned effects whose outcomes broke the machine.
    */

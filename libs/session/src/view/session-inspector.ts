@@ -81,13 +81,13 @@ export class SessionInspector {
       throw new ChainBrokenError(`record ${n} of ${sessionId} does not follow record ${this.#n} of ${this.#sessionId}`);
     this.#machine = machineOf(record) ?? this.#machine;
     this.#n = n;
-    const isTold = n >= this.#from;
-    if (isTold && !this.#announced) yield this.#actor(n - 1, at);
+    const isShown = n >= this.#from;
+    if (isShown && !this.#announced) yield this.#actor(n - 1, at);
     const head = messageHead(sessionId, at);
     for (const [index, event] of events.entries()) {
       const { after, entered } = this.#sent(event, record);
       this.#state = after;
-      if (!isTold) continue;
+      if (!isShown) continue;
       const shown = shownEvent(event);
       const place = { n, index };
       yield { type: '@xstate.event', id: `${n}.${index}.event`, ...head, event: shown, coxswain: place };
@@ -106,7 +106,7 @@ export class SessionInspector {
     if (leafOf(this.#state) !== said)
       throw this.#diverged(`record ${n} of ${sessionId} leads to ${leafOf(this.#state)}, but it names ${said}`);
     // A client that asks for records that do not exist yet gets the machine at once, with its state before them.
-    if (!isTold && n === this.#from - 1) yield this.#actor(n, at);
+    if (!isShown && n === this.#from - 1) yield this.#actor(n, at);
   }
 
   #sent(event: SessionEvent, { n, at }: JournalRecord): ReturnType<typeof traceEvent> {

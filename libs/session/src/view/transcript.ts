@@ -34,7 +34,7 @@ import {
   type UserMessage,
   userText,
 } from '@coxswain/protocol';
-import { because, isClearable, nameOf, pinOf } from '@coxswain/turn';
+import { isClearable, nameOf, pinOf, reasonSuffix } from '@coxswain/turn';
 import { Interned } from './interned.ts';
 import { type ShownView, shapeView } from './shape-view.ts';
 import { editedNote, isStored } from './shown-files.ts';
@@ -193,7 +193,7 @@ export class Transcript {
         break;
       case 'control_outcome':
         if (event.control === 'cancel' && event.status === 'cancelled')
-          this.#cancelled = `${nameOf(event.actor)} cancelled the run${because(event.reason)}`;
+          this.#cancelled = `${nameOf(event.actor)} cancelled the run${reasonSuffix(event.reason)}`;
         if (event.status === 'revoked') this.#senders.delete(event.target);
         break;
       case 'message_complete':
@@ -318,7 +318,7 @@ export class Transcript {
 
   /** A model reads its own text as complete, unless a mark in the text says that it was cut off. */
   #marked(message: AssistantMessage): AssistantMessage {
-    const text = quoteHostTags(`\n[This response was cut off here${because(this.#cancelled)}. It is incomplete.]`);
+    const text = quoteHostTags(`\n[This response was cut off here${reasonSuffix(this.#cancelled)}. It is incomplete.]`);
     return { ...message, content: [...message.content, { type: 'text', text }] };
   }
 

@@ -6,10 +6,10 @@ import {
   Permissions,
   Persona,
   PriceTable,
-  parkingTimeProblem,
   parseBody,
   parseCommand,
   StopCondition,
+  suspensionUntilProblem,
   type Verb,
 } from '@coxswain/protocol';
 import { type BoundRows, filling, least, list, most } from './row.ts';
@@ -47,9 +47,12 @@ export const OF_COMMANDS: BoundRows = {
   signalDataMaxBytes: most('invalid_field data', (size) =>
     bodies(['signal', { name: 'go', data: filling('text', size) }]),
   ),
-  parkMaxMs: most('invalid_field for_ms, too far', (size) => {
+  longWaitMaxMs: most('invalid_field for_ms, too far', (size) => {
     const until = new Date(NOW_MS + size).toISOString();
-    const answers = [bodies(['suspend', { for_ms: size }]), parkingTimeProblem({ until }, NOW_MS) ? 'too far' : 'ok'];
+    const answers = [
+      bodies(['suspend', { for_ms: size }]),
+      suspensionUntilProblem({ until }, NOW_MS) ? 'too far' : 'ok',
+    ];
     return [...new Set(answers)].join(', ');
   }),
   wakeIntervalMinMs: least('refused', (size) => persona({ daemon: { wake_interval_ms: size } })),

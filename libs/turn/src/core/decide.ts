@@ -9,7 +9,7 @@
 
 import { assertNever, BOUNDS, type CommandInput, type Input } from '@coxswain/protocol';
 import { isEnded, type MachineState, topStateOf } from '../machine/state.ts';
-import { decideNotice } from '../slices/approvals/approvals.ts';
+import { decideApprovalNoticeOutcome } from '../slices/approvals/approvals.ts';
 import { decideApproval } from '../slices/approvals/approve.ts';
 import { decideRevokeRule } from '../slices/approvals/remembered.ts';
 import { decideCancelCall } from '../slices/calls/cancel.ts';
@@ -24,7 +24,7 @@ import {
   decideCancelChild,
   decideChildEnded,
   decideMessage,
-  decideNotified,
+  decideParentReportOutcome,
   decideStartChild,
 } from '../slices/children/children.ts';
 import { decideCompact } from '../slices/compaction/compaction.ts';
@@ -40,7 +40,7 @@ import { decideProvision } from '../slices/runs/provision.ts';
 import { decidePrompt, decidePromptOrSteer, decideStart } from '../slices/runs/run-starts.ts';
 import { decideStop } from '../slices/runs/stop-conditions.ts';
 import { decidePersonaStep } from '../slices/steps/persona-waits.ts';
-import { decideResume, decideSignal, decideSuspend, withoutBadParking } from '../slices/suspension/requests.ts';
+import { decideResume, decideSignal, decideSuspend, withoutInvalidSuspension } from '../slices/suspension/requests.ts';
 import { decideTimer } from '../slices/suspension/timers.ts';
 import { isTooOld, outcomeOfCommand } from './command-memory.ts';
 import { type Command, typedCommand } from './commands.ts';
@@ -64,7 +64,10 @@ export function decide(state: MachineState, input: Input, atMs: number): Decisio
     case 'call_outcome':
       return withEditedFiles(
         input,
-        decideCall(state.context, withRealDuration(state.context, withoutBadParking(state.context, input, atMs), atMs)),
+        decideCall(
+          state.context,
+          withRealDuration(state.context, withoutInvalidSuspension(state.context, input, atMs), atMs),
+        ),
       );
     case 'call_accepted':
       return decideCallAccepted(state.context, input);
@@ -76,9 +79,9 @@ export function decide(state: MachineState, input: Input, atMs: number): Decisio
     case 'stop_outcome':
       return decideStop(state.context, input);
     case 'notify_outcome':
-      return decideNotified(state.context, input);
+      return decideParentReportOutcome(state.context, input);
     case 'notice_outcome':
-      return decideNotice(state.context, input);
+      return decideApprovalNoticeOutcome(state.context, input);
     case 'owned':
       return decideOwned(state, input);
     case 'hooks_changed':

@@ -36,15 +36,15 @@ export function late(effectId: string): Decision {
 }
 
 /** The member `actor` of a command's events, if the command names its sender. */
-export const by = (input: CommandHead) => (input.actor ? { actor: input.actor } : {});
+export const actorMember = (input: CommandHead) => (input.actor ? { actor: input.actor } : {});
 
-/** A reason as the end of a sentence: `: reason`, or nothing. */
-export function because(reason: string | null | undefined): string {
+/** A reason as the end of a sentence: `: <reason>`, or nothing. */
+export function reasonSuffix(reason: string | null | undefined): string {
   return reason ? `: ${reason}` : '';
 }
 
 /** The member `reason`, if a reason is given. */
-export const why = (reason: unknown) => (typeof reason === 'string' ? { reason } : {});
+export const reasonMember = (reason: unknown) => (typeof reason === 'string' ? { reason } : {});
 
 /** The members of a command that its rejection or its `control_outcome` repeats. */
 export type CommandHead = Pick<CommandInput, 'command_id' | 'verb' | 'actor'>;
@@ -116,6 +116,6 @@ export function controlOutcome(
     status,
     // The body of a rejected control can be unparsed.
     target: typeof aim === 'string' ? aim : sessionId,
-    ...by(input),
+    ...actorMember(input),
   };
 }

@@ -6,7 +6,7 @@ import { BOUNDS } from '@coxswain/protocol';
 import type { MachineState } from '../machine/state.ts';
 import { approvalNoticeEffects } from '../slices/approvals/approvals.ts';
 import { callEffects } from '../slices/calls/batch.ts';
-import { parentNoticeEffects } from '../slices/children/children.ts';
+import { parentReportEffects } from '../slices/children/children.ts';
 import { compactionEffects } from '../slices/compaction/compaction.ts';
 import { isReprovisioning } from '../slices/copies/copies.ts';
 import { consultEffects } from '../slices/hooks/hook-answers.ts';
@@ -28,7 +28,7 @@ export function effectsOf(state: MachineState): readonly Effect[] {
   return [
     ...provisionEffects(context, abort),
     ...(waits ? [] : workEffects(context, abort)),
-    ...parentNoticeEffects(context),
+    ...parentReportEffects(context),
     ...closingEffects(context),
     ...approvalNoticeEffects(context),
     ...awaitedTimers(state),

@@ -10,7 +10,7 @@ import { editAnswered, editProposed } from '../slices/approvals/edited-calls.ts'
 import { rulesAfter } from '../slices/approvals/remembered.ts';
 import { clockStarted, clockStopped, spent, summaryPaid, thresholdReported } from '../slices/budgets/spending.ts';
 import { editedFiles } from '../slices/calls/outcome.ts';
-import { accepted, notified } from '../slices/calls/row-changes.ts';
+import { accepted, approvalNoticeSettled } from '../slices/calls/row-changes.ts';
 import { changeCall, noteOnCall } from '../slices/calls/table.ts';
 import {
   callArgsRewritten,
@@ -19,7 +19,7 @@ import {
   callReturned,
   callStarted,
 } from '../slices/calls/transitions.ts';
-import { childAfterCall, childEnded, childStarted, parentAwaitsNotice } from '../slices/children/children.ts';
+import { childAfterCall, childEnded, childStarted, parentReportOpened } from '../slices/children/children.ts';
 import { compactionDone, compactionStarted } from '../slices/compaction/compaction.ts';
 import { viewAfter } from '../slices/compaction/view-account.ts';
 import { settingsChanged } from '../slices/copies/copies.ts';
@@ -104,7 +104,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   turn_start: [...AT_TURN_START, daemonJobStarted, turnStarted],
   message_complete: [answered],
   turn_end: [turnEnded],
-  agent_end: [...AT_RUN_END, (_, event) => ({ stop_reason: event.stop_reason }), clockStopped, parentAwaitsNotice],
+  agent_end: [...AT_RUN_END, (_, event) => ({ stop_reason: event.stop_reason }), clockStopped, parentReportOpened],
   run_failed: [runFailed],
   tools_closed: [{ closing: null }],
   owned: [sessionOwned],
@@ -147,7 +147,7 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   call_ended: [childAfterCall, callEnded],
   files_edited: [(context, event) => ({ edited: editedFiles(context, event.paths) })],
   approval_requested: [approvalRequested],
-  approval_notified: [(context, event) => changeCall(context, event.call_id, notified)],
+  approval_notified: [(context, event) => changeCall(context, event.call_id, approvalNoticeSettled)],
   approval_decided: [approvalDecided],
   edited_call_proposed: [editProposed],
   edited_call_checked: [{ consult: null }],

@@ -9,7 +9,7 @@
  * NEXT-3  One event at a time: the machine processes each before the next is derived.
  * NEXT-4  The order in {@link next}: first what earlier events require; `editEnd` may precede results, because it adds
  *     nothing to the transcript. Then a reached threshold of a budget: at 100 percent the run ends, and no further
- *     consult or work may start before that. Then `guardConsult`, which precedes other consults (GUARD-2,
+ *     consult or work may start before that. Then `nextMessageCheck`, which precedes other consults (VERDICT-2,
  *     injections/message-hooks.ts). Then announcements, and last the state's own event.
  */
 
@@ -35,7 +35,7 @@ import { nextBriefing } from '../slices/handoff/handoff.ts';
 import { announce } from '../slices/hooks/announcements.ts';
 import { consult } from '../slices/hooks/consult.ts';
 import { nextFeedback } from '../slices/injections/feedback.ts';
-import { guardConsult } from '../slices/injections/message-hooks.ts';
+import { nextMessageCheck } from '../slices/injections/message-hooks.ts';
 import { checkpoint, dispatchCheckpoint, nextDelivery, nextFollowupEvent } from '../slices/injections/seams.ts';
 import { nextExpiry } from '../slices/reminders/reminders.ts';
 import { consultEnding, endOfRun } from '../slices/runs/ending.ts';
@@ -47,8 +47,8 @@ import { consultStep, undeclaredStepEnd, unfinishedStepEnd } from '../slices/ste
 import {
   lapsedSuspension,
   nextWakingMessage,
-  parkingPayload,
   suspensionEnd,
+  suspensionPayload,
   suspensionStart,
 } from '../slices/suspension/suspension.ts';
 import type { SessionContext } from './context.ts';
@@ -65,7 +65,7 @@ export function next(state: MachineState): SessionEvent | null {
     nextChild(context, effectId(context)) ??
     (leaf.startsWith('tearing_down') ? lapsedSuspension(context) : null) ??
     nextThresholdEvent(context, leaf) ??
-    guardConsult(context, leaf, effectId(context)) ??
+    nextMessageCheck(context, leaf, effectId(context)) ??
     announce(context, leaf, effectId(context)) ??
     derive[leaf]?.(context) ??
     null
@@ -113,7 +113,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'daemon_idle.session_idle': (context) => consult(context, 'session_idle', {}),
   'daemon_idle.daemon_idle_pre': (context) => checkpoint(context, 'daemon_idle_pre'),
   'daemon_idle.daemon_idle_post': (context) => checkpoint(context, 'daemon_idle_post'),
-  'suspended.pre_suspend': (context) => consult(context, 'pre_suspend', parkingPayload(context.suspend)),
+  'suspended.pre_suspend': (context) => consult(context, 'pre_suspend', suspensionPayload(context.suspend)),
   'suspended.entering': (context) => suspensionStart(context, effectId(context)),
   'suspended.parked': suspensionEnd,
   'suspended.post_resume': (context) => consult(context, 'post_resume', {}),

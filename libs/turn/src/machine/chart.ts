@@ -297,9 +297,9 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['wait'],
           on: {
             approval_decided: [
-              to(`${EXECUTE}.dispatching`, 'is_last_and_starts'),
+              to(`${EXECUTE}.dispatching`, 'is_last_decision_and_lets_call_start'),
               to(`${EXECUTE}.running`, 'is_last_decision'),
-              to('pre_tool_dispatch', 'starts'),
+              to('pre_tool_dispatch', 'lets_call_start'),
               evolves,
             ],
             steering_received: [to('pre_tool_dispatch', 'is_interrupt'), evolves],
@@ -355,10 +355,10 @@ export const turnMachine = turnSetup.createMachine({
             stop_predicates_asked: to('stop_check'),
             turn_end: [
               to(DOWN, 'stop_condition_holds'),
-              to(DOWN, 'goes_on_at_cap'),
+              to(DOWN, 'turn_continues_run_at_cap'),
               to(`${SUSPENDED}.pre_suspend`, 'suspension_is_due_and_hooked'),
               to(`${SUSPENDED}.entering`, 'suspension_is_due'),
-              to(STREAM, 'goes_on'),
+              to(STREAM, 'turn_continues_run'),
               to(DOWN, 'is_capped'),
               to('follow_up', 'followup_waits'),
               to(`${IDLE}.session_idle`, 'is_daemon_and_hooked'),

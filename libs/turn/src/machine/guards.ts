@@ -15,8 +15,8 @@ import { hooksFor, isConsulted, isHooked } from '../slices/hooks/consult.ts';
 import { CHANNEL_OF_EVENT, type QueueingEvent } from '../slices/injections/channels.ts';
 import {
   followupsMustWait,
-  isGuarded,
   messageContinuesRun,
+  needsHookVerdict,
   nextFollowup,
   pendingAwaitsVerdict,
   pendingIsDeliverable,
@@ -77,7 +77,7 @@ const isLastDecision = ({ context, event }: Args) => !anyParkedBut(context, call
 
 // A decision may let calls start: the call that it allows, even if no slot is free yet; or calls that waited for its call,
 // such as the later calls of a sequential batch, or a hand-off.
-const starts = ({ context, event }: Args) =>
+const letsCallStart = ({ context, event }: Args) =>
   (event as On<'approval_decided'>).decision === 'allow' || nextToStart(context, callOf(event)) !== undefined;
 
 const hookedStep = (context: SessionContext, point: 'PreStep' | 'PostStep', step: string) =>
@@ -170,13 +170,13 @@ export const turnSetup = setup({
     },
     parking_makes_room: ({ context, event }: Args) => parkingMakesRoom(context, callOf(event) ?? ''),
     makes_room: ({ context, event }: Args) => makesRoom(context, callOf(event) ?? ''),
-    is_last_and_starts: (args: Args) => isLastDecision(args) && starts(args),
+    is_last_decision_and_lets_call_start: (args: Args) => isLastDecision(args) && letsCallStart(args),
     is_last_decision: isLastDecision,
-    starts,
+    lets_call_start: letsCallStart,
     batch_ends_run: ({ context, event }: Args) => asCheckpoint(event).delivered === 0 && batchTerminates(context),
     was_plain_answer: ({ context }: Args) => !context.batch_open,
-    goes_on_at_cap: (args: Args) => openTurnContinues(args) && isCapped(args.context),
-    goes_on: openTurnContinues,
+    turn_continues_run_at_cap: (args: Args) => openTurnContinues(args) && isCapped(args.context),
+    turn_continues_run: openTurnContinues,
     // A daemon at its cap ends only if its turn or queued work would continue the run. Otherwise it becomes idle.
     is_capped: (args: Args) =>
       isCapped(args.context) &&
@@ -210,7 +210,7 @@ export const turnSetup = setup({
       return (
         (!('mode' in queued) || messageContinuesRun(queued)) &&
         !('direct' in queued && queued.direct) &&
-        !isGuarded(context, CHANNEL_OF_EVENT[queued.type])
+        !needsHookVerdict(context, CHANNEL_OF_EVENT[queued.type])
       );
     },
     accepted_message_wakes: ({ context, event }: Args) => {

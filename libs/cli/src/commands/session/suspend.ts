@@ -1,6 +1,6 @@
 /** `cox session suspend`. */
 import type { SuspendRequest } from '@coxswain/client';
-import { OnTimeout, type ParkingFields, parkingProblem } from '@coxswain/protocol';
+import { OnTimeout, type SuspensionRequestFields, suspensionRequestProblem } from '@coxswain/protocol';
 import { type CommandRun, type Flags, readDuration, usageError } from '../../line/mod.ts';
 import { acceptedAtMost, sendToSession } from '../../run/mod.ts';
 
@@ -16,7 +16,7 @@ function requestOf(flags: Flags): SuspendRequest {
   const duration = flags.text('for');
   const forMs = duration === undefined ? undefined : readDuration(duration);
   if (forMs === null) throw usageError(`--for takes a duration such as 90s, 15m, 2h or 30d, not "${duration}"`);
-  const fields: ParkingFields = {
+  const fields: SuspensionRequestFields = {
     reason: flags.text('reason'),
     until: flags.text('until'),
     for_ms: forMs,
@@ -24,7 +24,7 @@ function requestOf(flags: Flags): SuspendRequest {
     on_timeout: flags.oneOf('on-timeout', OnTimeout.options),
     input: flags.text('input'),
   };
-  const problem = parkingProblem(fields);
+  const problem = suspensionRequestProblem(fields);
   if (problem) throw usageError(`--${FLAG_OF[problem.field] ?? problem.field}: ${problem.message}`);
   const { for_ms: _, on_timeout: onTimeout, ...others } = fields;
   return { ...others, forMs, onTimeout } as SuspendRequest;

@@ -12,11 +12,20 @@
  * APPROVAL-3  Each wait has at most one notification, and nothing waits for its outcome. The next owner of the session
  *     may send it again with the same key.
  */
-import type { ConsultOutcome, EventOf, JsonObject, NoticeOutcome, SessionEvent } from '@coxswain/protocol';
+import type { ApprovalNoticeOutcome, ConsultOutcome, EventOf, JsonObject, SessionEvent } from '@coxswain/protocol';
 import { noteCommand } from '../../core/command-memory.ts';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
-import { because, by, controlOutcome, type Decision, events, late, reject, why } from '../../core/decision.ts';
+import {
+  actorMember,
+  controlOutcome,
+  type Decision,
+  events,
+  late,
+  reasonMember,
+  reasonSuffix,
+  reject,
+} from '../../core/decision.ts';
 import type { Effect, TimerEffect } from '../../core/effect.ts';
 import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
 import { buildCallDenied, buildCallInterrupted } from '../calls/results.ts';
@@ -24,6 +33,7 @@ import { parked, released, type Wait, waitDropped } from '../calls/row-changes.t
 import type { CallAt, CallDecision, CallRow } from '../calls/state.ts';
 import { callRow, changeCall } from '../calls/table.ts';
 import type { OpenConsult } from '../hooks/state.ts';
+import { buildHookDecision } from '../hooks/verdicts.ts';
 import { interruptWaits } from '../injections/waiting.ts';
 import { rememberedBy } from './remembered.ts';
 
@@ -109,13 +119,13 @@ export function afterApprovalExpiry({ calls }: SessionContext, timerId: string):
 /** The end of a call whose approval expired, or was denied by an OnApprovalRequested hook. */
 export function buildDenialByHookOrExpiry(row: CallRow, { hook, reason, expired }: CallDecision): SessionEvent {
   if (row.in_doubt)
-    return buildCallInterrupted(row, expired ? NOT_IN_TIME : `Hook ${hook} denied a re-run${because(reason)}.`);
+    return buildCallInterrupted(row, expired ? NOT_IN_TIME : `Hook ${hook} denied a re-run${reasonSuffix(reason)}.`);
   if (expired)
     return buildCallDenied(row, { by: 'expiry', reason: NOT_IN_TIME }, `The tool call was not run. ${NOT_IN_TIME}`);
   return buildCallDenied(
     row,
     { by: 'hook', ...(hook === undefined ? {} : { hook }), ...(reason === undefined ? {} : { reason }) },
-    `Denied by hook ${hook}${because(reason)}.`,
+    `Denied by hook ${hook}${reasonSuffix(reason)}.`,
   );
 }
 
@@ -141,7 +151,7 @@ export function afterOnApprovalRequested(
     if (verdict?.kind !== 'deny') continue;
     const { reason } = verdict;
     return [
-      { type: 'hook_vetoed', hook, point: 'OnApprovalRequested', call_id: callId, decision: 'deny', reason },
+      buildHookDecision('OnApprovalRequested', hook, 'deny', reason, { callId }),
       { type: 'approval_decided', call_id: callId, decision: 'deny', hook, reason },
     ];
   }
@@ -206,15 +216,15 @@ export function settleApproval(
   const outcome: SessionEvent = {
     ...controlOutcome(context.session_id, input, decision === 'allow' ? 'allowed' : 'denied'),
     tool: row.tool,
-    ...why(input.body.reason),
+    ...reasonMember(input.body.reason),
   };
   const decided: SessionEvent = {
     type: 'approval_decided',
     call_id: row.call_id,
     decision,
     command_id: input.command_id,
-    ...by(input),
-    ...why(input.body.reason),
+    ...actorMember(input),
+    ...reasonMember(input.body.reason),
     ...(args ? { args } : {}),
   };
   return events(...remembered, decided, outcome);
@@ -231,7 +241,7 @@ export function alreadyDecided(
 }
 
 /** Decides the outcome of a notification. */
-export function decideNotice(context: SessionContext, outcome: NoticeOutcome): Decision {
+export function decideApprovalNoticeOutcome(context: SessionContext, outcome: ApprovalNoticeOutcome): Decision {
   const { type: _, ...rest } = outcome;
   const row = context.calls.find(({ notice, status }) => status === 'parked' && notice?.id === outcome.effect_id);
   return row ? events({ type: 'approval_notified', call_id: row.call_id, ...rest }) : late(outcome.effect_id);

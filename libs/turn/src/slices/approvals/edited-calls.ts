@@ -28,14 +28,14 @@ import {
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import {
-  because,
-  by,
+  actorMember,
   controlOutcome,
   type Decision,
   events,
+  reasonMember,
+  reasonSuffix,
   reject,
   rejected,
-  why,
   withOutcome,
 } from '../../core/decision.ts';
 import { rulingOn } from '../calls/ruling.ts';
@@ -43,6 +43,7 @@ import type { CallRow, ProposedEdit } from '../calls/state.ts';
 import { callRow, noteOnCall, toolPayload } from '../calls/table.ts';
 import { hooksFor, isAsking, payloadHead, recordedPayload } from '../hooks/consult.ts';
 import type { OpenConsult } from '../hooks/state.ts';
+import { buildHookDecision } from '../hooks/verdicts.ts';
 import { textBytes } from '../injections/waiting.ts';
 import { alreadyDecided, settleApproval } from './approvals.ts';
 import { rememberedBy } from './remembered.ts';
@@ -93,8 +94,8 @@ export function decideEdit(
     command_id,
     args,
     ...(remember === undefined ? {} : { remember }),
-    ...by(input),
-    ...why(input.body.reason),
+    ...actorMember(input),
+    ...reasonMember(input.body.reason),
   });
 }
 
@@ -192,21 +193,10 @@ export function decideEditChecked(
   const input = commandOf(row, edit);
   const refusal = refusalIn(answers, edit, failsClosed);
   const decision = refusal
-    ? denyEdit(input, row, { by: 'hook', ...refusal }, `hook ${refusal.hook} denies it${because(refusal.reason)}`)
+    ? denyEdit(input, row, { by: 'hook', ...refusal }, `hook ${refusal.hook} denies it${reasonSuffix(refusal.reason)}`)
     : (refusedByRule(context, input, row, edit.args) ?? settleApproval(context, input, row, edit.args, atMs));
-  const vetoed: SessionEvent[] = refusal
-    ? [
-        {
-          type: 'hook_vetoed',
-          hook: refusal.hook,
-          point: POINT,
-          call_id,
-          command_id,
-          decision: 'deny',
-          ...why(refusal.reason),
-        },
-      ]
-    : [];
+  const about = { callId: call_id, commandId: command_id };
+  const vetoed = refusal ? [buildHookDecision(POINT, refusal.hook, 'deny', refusal.reason, about)] : [];
   const withControl = withOutcome(context.session_id, input, decision);
   return [...vetoed, ...('events' in withControl ? withControl.events : []), checked];
 }
@@ -240,7 +230,7 @@ function refusalIn(
 ): HookRefusal | null {
   for (const answer of answers) {
     const { hook, verdict, failure } = answer;
-    if (failsClosed(answer)) return { hook, ...why(failure?.message) };
+    if (failsClosed(answer)) return { hook, ...reasonMember(failure?.message) };
     if (verdict?.kind === 'deny') return { hook, reason: verdict.reason };
     if (verdict?.kind === 'rewrite_args' && canonicalJson(verdict.args) !== canonicalJson(args))
       return { hook, reason: REWRITES, args: redactArgs(verdict.args) };

@@ -18,7 +18,7 @@ import {
 } from '@coxswain/protocol';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
-import { by, controlOutcome, type Decision, events, reject } from '../../core/decision.ts';
+import { actorMember, controlOutcome, type Decision, events, reject } from '../../core/decision.ts';
 import type { CallRow } from '../calls/state.ts';
 import type { KnownRule } from './state.ts';
 
@@ -120,7 +120,7 @@ export function rememberedBy(
     tool: row.tool,
     match,
     action: decision,
-    ...by(input),
+    ...actorMember(input),
     ...(reason === undefined ? {} : { reason }),
     at: new Date(atMs).toISOString(),
   };
@@ -140,7 +140,7 @@ export function decideRevokeRule(context: SessionContext, input: Command<'revoke
     type: 'permission_forgotten',
     rule_id: rule.id,
     command_id,
-    ...by(input),
+    ...actorMember(input),
     at,
   });
 }

@@ -8,7 +8,7 @@
 
 import type { Json, JsonObject, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import { because } from '../../core/decision.ts';
+import { reasonSuffix } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
 import { effectId } from '../../core/place.ts';
 import { approvalSettings, buildDenialByHookOrExpiry } from '../approvals/approvals.ts';
@@ -74,13 +74,13 @@ export function nextToStart(context: SessionContext, except?: string): CallAt<'p
   const limit = sequential ? 1 : (context.pinned?.parallel_calls ?? 1);
   let busy = 0;
   let candidate: CallAt<'proposed' | 'allowed'> | undefined;
-  let heldBack = false;
+  let isBehindApproval = false;
   for (const row of context.calls) {
     if (row.call_id === except || row.status === 'ended') continue;
     if (row.status === 'running' || row.status === 'returned') busy++;
     // In a sequential batch a call that waits for its approval delays the later ones.
-    else if (sequential && row.status === 'parked') heldBack = true;
-    else if (!candidate && !heldBack && isAllowed(context, row) && !waitsForBatch(context, row, except))
+    else if (sequential && row.status === 'parked') isBehindApproval = true;
+    else if (!candidate && !isBehindApproval && isAllowed(context, row) && !waitsForBatch(context, row, except))
       candidate = row;
   }
   return busy < limit ? candidate : undefined;
@@ -228,11 +228,11 @@ function refuse(context: SessionContext, row: CallAt<'proposed'>): SessionEvent 
   if (row.decided) {
     const { actor, reason } = row.decided;
     const who = actor ? ` by ${actor.name}` : '';
-    if (row.in_doubt) return buildCallInterrupted(row, `A re-run was denied${who}${because(reason)}.`);
+    if (row.in_doubt) return buildCallInterrupted(row, `A re-run was denied${who}${reasonSuffix(reason)}.`);
     return buildCallDenied(
       row,
       { by: 'user', ...(actor ? { actor } : {}), ...(reason === undefined ? {} : { reason }) },
-      `Denied${who}${because(reason)}.`,
+      `Denied${who}${reasonSuffix(reason)}.`,
     );
   }
   const { rule } = rulingOn(context, row);
@@ -259,8 +259,8 @@ export function endCallNotInFlight(context: SessionContext): SessionEvent | null
 
 function endedFirst(context: SessionContext): string {
   const { cancel_actor, cancel_reason, failure, stop_reason } = context;
-  if (stop_reason === 'cancelled') return `${nameOf(cancel_actor)} cancelled the run${because(cancel_reason)}`;
-  return `the run ended${because(cancel_reason ?? failure?.message)}`;
+  if (stop_reason === 'cancelled') return `${nameOf(cancel_actor)} cancelled the run${reasonSuffix(cancel_reason)}`;
+  return `the run ended${reasonSuffix(cancel_reason ?? failure?.message)}`;
 }
 
 /**

@@ -6,7 +6,7 @@
 import type { Actor, CallOutcome, SessionEvent, ToolResult } from '@coxswain/protocol';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
-import { because, by, controlOutcome, type Decision, events, why } from '../../core/decision.ts';
+import { actorMember, controlOutcome, type Decision, events, reasonMember, reasonSuffix } from '../../core/decision.ts';
 import type { AbortOrder } from '../../core/effect.ts';
 import { isEnded, type MachineState } from '../../machine/state.ts';
 import { hooksFor } from '../hooks/consult.ts';
@@ -51,13 +51,13 @@ export function cancellerOf(context: SessionContext, { cancel, preempted }: Call
  * checked the output. The hooks might have withheld the output.
  */
 export function uncheckedText({ who, reason }: Canceller): string {
-  return `Cancelled by ${who} after the tool had run${because(reason)}. The result is withheld because hooks had not checked it.`;
+  return `Cancelled by ${who} after the tool had run${reasonSuffix(reason)}. The result is withheld because hooks had not checked it.`;
 }
 
 const unrunText = (row: CallAt<'proposed' | 'parked' | 'allowed'>, { who, reason }: Canceller) =>
   row.in_doubt
-    ? `Cancelled by ${who}${because(reason)}. The outcome of this tool call is unknown: an earlier host ended while the call ran.`
-    : `Cancelled by ${who} before it was run${because(reason)}.`;
+    ? `Cancelled by ${who}${reasonSuffix(reason)}. The outcome of this tool call is unknown: an earlier host ended while the call ran.`
+    : `Cancelled by ${who} before it was run${reasonSuffix(reason)}.`;
 
 /**
  * Decides `cancel_call`. It is never rejected. The outcome is `already_cancelled` if a cancel of the call is open, or
@@ -72,7 +72,7 @@ export function decideCancelCall(state: MachineState, input: Command<'cancel_cal
   const outcome = (status: 'cancelled' | 'already_cancelled' | 'not_found', cause?: string): SessionEvent => ({
     ...controlOutcome(context.session_id, input, status),
     ...(row ? { tool: row.tool } : {}),
-    ...why(cause),
+    ...reasonMember(cause),
   });
   if (!row) return events(outcome('not_found'));
   if (row.cancel) return events(outcome('already_cancelled', row.cancel.reason));
@@ -83,8 +83,8 @@ export function decideCancelCall(state: MachineState, input: Command<'cancel_cal
       type: 'call_cancel_requested',
       call_id: callId,
       command_id: input.command_id,
-      ...why(reason),
-      ...by(input),
+      ...reasonMember(reason),
+      ...actorMember(input),
       inject_reminder: injects,
       timeout_ms,
     });
@@ -155,7 +155,7 @@ export function resultAfterCancel(
     : '';
   const note = {
     type: 'text' as const,
-    text: `Cancelled by ${canceller.who}${because(canceller.reason)}.${mayStillRun}`,
+    text: `Cancelled by ${canceller.who}${reasonSuffix(canceller.reason)}.${mayStillRun}`,
   };
   // In an `interrupted` outcome the result is the host's own text: the outcome of the call is unknown.
   return answered || outcome.status === 'interrupted'
@@ -169,7 +169,7 @@ function cancelReminder(
   { call_id, tool }: CallRow,
   { command_id, actor, reason }: Pick<CallCancel, 'command_id' | 'actor' | 'reason'>,
 ): SessionEvent {
-  const text = `Tool call ${call_id} (${tool}) was cancelled by ${nameOf(actor)}${because(reason)}. The tool itself did not fail.`;
+  const text = `Tool call ${call_id} (${tool}) was cancelled by ${nameOf(actor)}${reasonSuffix(reason)}. The tool itself did not fail.`;
   return {
     type: 'message_injected',
     command_id,

@@ -9,7 +9,7 @@
 
 import type { ConsultOutcome, HookPoint, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import { because } from '../../core/decision.ts';
+import { reasonSuffix } from '../../core/decision.ts';
 import type { OpenConsult } from '../hooks/state.ts';
 import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
 import { suspendRequestOfCall } from '../suspension/requests.ts';
@@ -59,11 +59,11 @@ export function afterOnHandoffEmitted(context: SessionContext, row: CallRow, out
 
 function refusedByHook(row: CallRow, point: HookPoint, hook: string, reason: string | undefined): SessionEvent[] {
   return [
-    buildHookDecision(point, hook, 'deny', reason, row.call_id),
+    buildHookDecision(point, hook, 'deny', reason, { callId: row.call_id }),
     buildCallDenied(
       row,
       { by: 'hook', hook, ...(reason === undefined ? {} : { reason }) },
-      `Denied by hook ${hook}${because(reason)}.`,
+      `Denied by hook ${hook}${reasonSuffix(reason)}.`,
     ),
   ];
 }
@@ -88,7 +88,7 @@ export function afterGate(context: SessionContext, consult: OpenConsult, outcome
       const problem = entry && 'invalid' in entry ? entry.invalid : 'the hook returned no verdict for this call';
       const reason = decision ? decision.reason : (answer.failure?.message ?? problem);
       list.push(
-        buildHookDecision('gate_tool_calls', answer.hook, 'deny', reason, call_id),
+        buildHookDecision('gate_tool_calls', answer.hook, 'deny', reason, { callId: call_id }),
         buildCallDenied(
           row,
           {
@@ -96,7 +96,7 @@ export function afterGate(context: SessionContext, consult: OpenConsult, outcome
             hook: answer.hook,
             ...(reason === undefined ? {} : { reason }),
           },
-          `Denied by gate ${answer.hook}${because(reason)}.`,
+          `Denied by gate ${answer.hook}${reasonSuffix(reason)}.`,
         ),
       );
     }
@@ -115,7 +115,7 @@ export function afterPermissionAsked(context: SessionContext, row: CallRow, outc
     if (answer.verdict?.kind !== 'decision') continue;
     const { decision, reason } = answer.verdict;
     if (decision === 'deny') return refusedByHook(row, 'permission_asked', answer.hook, reason);
-    return [buildHookDecision('permission_asked', answer.hook, decision, reason, row.call_id)];
+    return [buildHookDecision('permission_asked', answer.hook, decision, reason, { callId: row.call_id })];
   }
   return [];
 }
@@ -144,7 +144,7 @@ export function afterPostToolUse(
   let { result } = row.returned;
   for (const answer of outcome.answers) {
     if (failsClosed(context, answer)) {
-      const failed = `hook ${answer.hook} failed${because(answer.failure?.message)}`;
+      const failed = `hook ${answer.hook} failed${reasonSuffix(answer.failure?.message)}`;
       const text = `${tookEffectText(row.returned.status)} The result is withheld: ${failed}.`;
       result = {
         content: [{ type: 'text', text }],

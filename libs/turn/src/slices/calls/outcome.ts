@@ -48,7 +48,7 @@ export function decideCall(context: SessionContext, outcome: CallOutcome): Decis
     return events(buildUnknownRequest(context, row));
   // This session did not cancel the call. So a `cancelled` of a worker (the command `call_outcome`), or of a host that
   // gave up the effect (`stoppedOutcome`), is recorded as `error`. The `cancelled` of a child is kept, because a child
-  // can be cancelled in its own session. For a tool that stops by itself during its request, `checked`
+  // can be cancelled in its own session. For a tool that stops by itself during its request, `checkedOutcome`
   // (run-tool-call.ts) reports `interrupted`.
   const isOfChild = context.children.some(({ effect_id }) => effect_id === outcome.effect_id);
   const failsAsCancelled = outcome.status === 'cancelled' && !isOfChild;

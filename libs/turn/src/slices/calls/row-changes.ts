@@ -40,7 +40,7 @@ export function parked(row: CallRow, wait: Wait): CallRow {
 }
 
 /** The notification of the approval request was sent, or has failed. */
-export function notified(row: CallRow): CallRow {
+export function approvalNoticeSettled(row: CallRow): CallRow {
   return row.status === 'parked' ? { ...row, notice: undefined } : row;
 }
 

@@ -26,8 +26,8 @@ import type {
   ErrorCode,
   Json,
   JsonObject,
-  ParkRequest,
   RememberScope,
+  SuspensionRequest,
   ToolResult,
   ToolTraits,
 } from '@coxswain/protocol';
@@ -47,9 +47,12 @@ export interface CallNotes {
   readonly args: Json;
   /** The tool itself requires a human approval for these arguments. */
   readonly needs_approval?: true | undefined;
-  /** The consult of PreToolUse hooks about the call has ended. */
+  /** PreToolUse hooks have answered about the call, or none applied: they are not called about it again. */
   readonly vetted?: true | undefined;
-  /** The consult of permission_asked hooks about the call has ended. */
+  /**
+   * permission_asked hooks have answered whether the call may run, or none applied: they are not called about it again.
+   * Whether a person was asked is another question: the status `parked`.
+   */
   readonly asked?: true | undefined;
   /** The permission_asked hook that allowed the call, so that no person decides: `hook:<id>`. */
   readonly granted_by?: string | undefined;
@@ -90,14 +93,14 @@ interface ProposedCall extends NotRunningCall {
   readonly decided?: CallDecision | undefined;
 }
 
-/** A call that waits for an approval. The tool `park` is something else: see `ReturnedOutcome.park`. */
+/** A call that waits for an approval. The tool `park`, which suspends the session, is something else: `ReturnedOutcome.park`. */
 interface ParkedCall extends NotRunningCall {
   readonly status: 'parked';
   readonly requested_by: string;
   readonly asked_at_ms: number;
   /** The timer of the expiry. */
   readonly expiry?: (OpenEffect & { readonly after_ms: number; readonly due_at_ms: number }) | undefined;
-  /** The notification of an external service, until its outcome is recorded. */
+  /** The open effect `notify`: it notifies an external service of the wait. Undefined once its outcome is recorded. */
   readonly notice?: OpenEffect | undefined;
 }
 
@@ -155,7 +158,7 @@ export interface ReturnedOutcome {
   readonly result: ToolResult;
   readonly duration_ms: number;
   /** The request to suspend the session, if hooks do not turn the result into an error. */
-  readonly park?: ParkRequest | undefined;
+  readonly park?: SuspensionRequest | undefined;
 }
 
 type AnyCall = ProposedCall | ParkedCall | AllowedCall | RunningCall | ReturnedCall | EndedCall;

@@ -16,7 +16,7 @@ import {
   type ChildEndedBody,
   type DelegateArgs,
   type EventOf,
-  type NotifyOutcome,
+  type ParentReportOutcome,
   type SendMessageArgs,
   type SessionEvent,
   sessionActor,
@@ -25,7 +25,7 @@ import {
 } from '@coxswain/protocol';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
-import { type Decision, events, late, reject, why } from '../../core/decision.ts';
+import { type Decision, events, late, reasonMember, reject } from '../../core/decision.ts';
 import type { AbortOrder, Effect, EffectHead } from '../../core/effect.ts';
 import { nextIndex, openEffect, type Placed, type PlacedEvent } from '../../core/place.ts';
 import { isEnded, type MachineState, topStateOf } from '../../machine/state.ts';
@@ -79,7 +79,7 @@ export function decideCancelChild(state: MachineState, input: Command<'cancel_ch
     status: context.stop_reason === 'cancelled' ? 'already_cancelled' : 'cancelled',
     target: context.session_id,
     actor: sessionActor(from),
-    ...why(reason),
+    ...reasonMember(reason),
   });
 }
 
@@ -167,7 +167,7 @@ export function decideMessage(state: MachineState, input: Command<'message'>, at
 }
 
 /** Decides the outcome of the report to the parent. */
-export function decideNotified(context: SessionContext, outcome: NotifyOutcome): Decision {
+export function decideParentReportOutcome(context: SessionContext, outcome: ParentReportOutcome): Decision {
   if (context.notice?.id !== outcome.effect_id || !context.parent) return late(outcome.effect_id);
   const { effect_id, error } = outcome;
   return events({
@@ -265,13 +265,13 @@ export function crewEffects(
 }
 
 /** A run has ended. The first run of a child session must be reported to its parent, unless the child is detached. */
-export function parentAwaitsNotice(context: SessionContext, event: Placed<'agent_end'>): Partial<SessionContext> {
+export function parentReportOpened(context: SessionContext, event: Placed<'agent_end'>): Partial<SessionContext> {
   if (context.run !== 1 || !context.parent || context.parent.detached) return {};
   const { effect, next_effect } = openEffect(context, event);
   return { notice: effect, next_effect };
 }
 
 /** The effect of the open report to the parent. */
-export function parentNoticeEffects({ notice, parent }: SessionContext): readonly Effect[] {
+export function parentReportEffects({ notice, parent }: SessionContext): readonly Effect[] {
   return notice && parent ? [{ kind: 'notify_parent', ...notice, abort: null, parent }] : [];
 }

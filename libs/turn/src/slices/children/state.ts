@@ -36,7 +36,7 @@ export interface ChildrenState {
   readonly spent_by_children: SpentByChildren;
   /** Length of the longest chain of messages between sessions that led to this run, or to this job of a daemon. */
   readonly hops: number;
-  /** The open effect that reports the first run to the parent. */
+  /** The open effect that reports the first run to the parent; null once the report is sent, and in all other runs. */
   readonly notice: OpenEffect | null;
 }
 

@@ -45,7 +45,7 @@ export function withAnnouncement(context: SessionContext, event: SessionEvent): 
   const { announcements } = context;
   if (context.hooks.length === 0) return announcements;
   const added = announcementOf(context, event);
-  if (!added || audience(context, added).length === 0) return announcements;
+  if (!added || matchingHooks(context, added).length === 0) return announcements;
   return announcementsAreFull(context) && exceeds(announcements, added) ? announcements : [...announcements, added];
 }
 
@@ -130,7 +130,7 @@ function refusal(context: SessionContext, { call_id, denial }: EventOf<'call_end
 }
 
 /** The matching registrations for an announcement, in order. */
-function audience(context: SessionContext, announcement: Announcement): readonly HookRegistration[] {
+function matchingHooks(context: SessionContext, announcement: Announcement): readonly HookRegistration[] {
   const { point, target, detail } = announcement;
   const hooks = hooksFor(context, point, target, payloadOf(context, announcement));
   if (point !== 'OnBudgetThreshold') return hooks;
@@ -162,7 +162,7 @@ export function announce(context: SessionContext, leaf: string, effectId: string
   if (consult !== null && !(isAnnounced(consult.point) && isAsking(context))) return null;
   if (!RUNS_ON.test(leaf) && !BEHIND_THE_LAST_SEAM.test(leaf)) return null;
   const { point } = first;
-  const hook = audience(context, first)[consult?.hooks.length ?? 0];
+  const hook = matchingHooks(context, first)[consult?.hooks.length ?? 0];
   // The hook table has changed since the announcement was queued: no registration matches.
   if (!hook) return consult ? null : { type: 'announced', point };
   return {

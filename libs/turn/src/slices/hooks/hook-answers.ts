@@ -21,7 +21,7 @@ import {
 import { callRow } from '../calls/table.ts';
 import { callConsulted } from '../calls/transitions.ts';
 import { afterPreCompact } from '../compaction/compaction.ts';
-import { afterGuard, isOfGuard } from '../injections/message-hooks.ts';
+import { afterMessageCheck, isMessageCheck } from '../injections/message-hooks.ts';
 import { hookReminders } from '../reminders/hook-reminders.ts';
 import { afterTransformContext, modelCallOpened } from '../runs/model-answers.ts';
 import { afterUserPromptSubmit } from '../runs/run-starts.ts';
@@ -58,7 +58,8 @@ function eventsAtConsultEnd(
   atMs: number,
 ): SessionEvent[] {
   const { point, effect_id, call_id } = consult;
-  if (isOfGuard(consult)) return afterGuard(context, consult, outcome, firstBlock(context, outcome.answers));
+  if (isMessageCheck(consult))
+    return afterMessageCheck(context, consult, outcome, firstBlock(context, outcome.answers));
   if (isOfEdit(consult)) {
     const failed = (answer: HookAnswer) => failsClosed(context, answer);
     return decideEditChecked(context, consult, outcome.answers, failed, atMs);

@@ -44,19 +44,24 @@ export function failsClosed({ consult }: SessionContext, answer: HookAnswer): bo
   return isWrongAnswer(answer.failure) || consult?.fail_open?.includes(answer.hook) !== true;
 }
 
-/** The event of a hook's decision, `hook_vetoed`: also of an `allow` or `ask` of permission_asked. */
+/**
+ * The event of a hook's decision. Its name `hook_vetoed` is narrower than its meaning: an `allow` or `ask` of
+ * permission_asked is such a decision too.
+ * @param about the call that the decision is about, and the command: of a queued message, or of an edited call.
+ */
 export function buildHookDecision(
   point: HookPoint,
   hook: string,
   decision: string,
-  reason?: string,
-  callId?: string,
+  reason: string | undefined,
+  { callId, commandId }: { readonly callId?: string; readonly commandId?: string } = {},
 ): SessionEvent {
   return {
     type: 'hook_vetoed',
     hook,
     point,
     ...(callId === undefined ? {} : { call_id: callId }),
+    ...(commandId === undefined ? {} : { command_id: commandId }),
     decision,
     ...(reason === undefined ? {} : { reason }),
   };

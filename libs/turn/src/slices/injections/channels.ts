@@ -8,16 +8,16 @@ import type { PendingFollowup, PendingInjection } from './state.ts';
 
 interface Channel {
   /** `user_prompt_submit` hooks check its messages before their delivery (message-hooks.ts). */
-  readonly guarded: boolean;
+  readonly checkedByHooks: boolean;
   /** Compactions keep its messages until the next run starts. Other pinned messages: `pinOf` (view-account.ts). */
   readonly pinned: boolean;
 }
 
 /** The traits of each channel. */
 export const CHANNELS: Readonly<Record<InjectionVerb, Channel>> = {
-  steer: { guarded: true, pinned: true },
-  remind: { guarded: false, pinned: false },
-  followup: { guarded: true, pinned: false },
+  steer: { checkedByHooks: true, pinned: true },
+  remind: { checkedByHooks: false, pinned: false },
+  followup: { checkedByHooks: true, pinned: false },
 };
 
 /** The channel of each event that queues a message. */

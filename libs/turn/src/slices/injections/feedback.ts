@@ -16,7 +16,7 @@ import {
 import { noteSourceCommand } from '../../core/command-memory.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events } from '../../core/decision.ts';
-import { noticeQueued } from '../stalls/stalls.ts';
+import { stallFeedbackQueued } from '../stalls/stalls.ts';
 import type { PendingFeedback } from './state.ts';
 
 /** Decides feedback of hosts: pieces are queued in order up to the bound, and the others counted as dropped. */
@@ -109,14 +109,14 @@ export function feedbackDelivered(context: SessionContext, feedbackId: string): 
   return { delivering_feedback: delivering, ...(delivering.length === 0 ? { feedback_dropped: 0 } : {}) };
 }
 
-/** Feedback was queued or dropped. Stall detection remembers its own notices, so that it does not repeat them. */
+/** Feedback was queued or dropped. Stall detection remembers its own feedback, so that it does not repeat it. */
 export function feedbackNoted(
   context: SessionContext,
   event: EventOf<'feedback_received'> | EventOf<'feedback_dropped'>,
 ): Partial<SessionContext> {
   return {
     ...feedbackEvolved(context, event),
-    stall: noticeQueued(context.stall, event.source),
+    stall: stallFeedbackQueued(context.stall, event.source),
     ...noteSourceCommand(context, event),
   };
 }

@@ -22,11 +22,11 @@ import type { SessionContext } from '../../core/context.ts';
 import { type CommandHead, controlOutcome, type Decision, events, reject } from '../../core/decision.ts';
 import type { Placed } from '../../core/place.ts';
 import { supersededBy } from '../reminders/reminders.ts';
-import { interruption } from '../suspension/suspension.ts';
+import { interruptMark } from '../suspension/suspension.ts';
 import { CHANNEL_OF_EVENT, type QueueingEvent } from './channels.ts';
 import { preempt } from './preempt.ts';
 import type { PendingFollowup, PendingInjection } from './state.ts';
-import { bodyBytes, isGuarded, queuedBytes, reminderBytes, textBytes } from './waiting.ts';
+import { bodyBytes, needsHookVerdict, queuedBytes, reminderBytes, textBytes } from './waiting.ts';
 
 /** A command that queues a message. */
 type InjectionCommand = Command<InjectionVerb>;
@@ -203,7 +203,7 @@ export function injectionEntry(commandId: string): string {
 
 /** Whether a preempting message must wait for its verdict before it ends running work. */
 function preemptsAfterVerdict(context: SessionContext, event: EventOf<QueueingEvent>): boolean {
-  return 'preempt' in event && event.preempt === true && isGuarded(context, CHANNEL_OF_EVENT[event.type]);
+  return 'preempt' in event && event.preempt === true && needsHookVerdict(context, CHANNEL_OF_EVENT[event.type]);
 }
 
 /**
@@ -219,7 +219,7 @@ function queueInjection(context: SessionContext, event: EventOf<QueueingEvent>):
   }
   const { mode } = event;
   // If hooks must check the message, `guardEnded` (message-hooks.ts) marks it once they accept it.
-  const interrupts = isGuarded(context, CHANNEL_OF_EVENT[event.type]) ? {} : interruption(context, event);
+  const interrupts = needsHookVerdict(context, CHANNEL_OF_EVENT[event.type]) ? {} : interruptMark(context, event);
   if (event.type === 'steering_received') {
     const preempt = preemptsAfterVerdict(context, event) ? { preempt: true as const } : {};
     return { pending: [...context.pending, { ...head, kind: 'steer', mode, ...preempt, ...interrupts }] };

@@ -31,7 +31,7 @@ import type { PendingInjection } from './state.ts';
 import { awaitsVerdict, followupsMustWait, nextFollowup } from './waiting.ts';
 
 /**
- * The pass of a seam, or null if it must wait: for a verdict (GUARD-1, message-hooks.ts), or, unless it is `loop_exit`, for
+ * The pass of a seam, or null if it must wait: for a verdict (VERDICT-1, message-hooks.ts), or, unless it is `loop_exit`, for
  * announcements (ANNOUNCE-3, hooks/announcements.ts).
  * @param skipped the ids of the calls that the pass skips if it delivers a message.
  */

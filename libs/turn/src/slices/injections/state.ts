@@ -61,8 +61,8 @@ export interface InjectionsState {
   readonly pending: readonly PendingInjection[];
   readonly followups: readonly PendingFollowup[];
   /**
-   * A message was delivered since the last model request, so no model has read it. With `one_at_a_time` the next
-   * message waits for a request.
+   * The model has not read the newest delivery: a message was delivered since the last model request. With
+   * `one_at_a_time` the next message waits for a request.
    */
   readonly unheard: boolean;
   /** Messages that the last checkpoint delivered, and direct reminders of hooks, that are not in the transcript so far. */

@@ -9,13 +9,13 @@ import { CHANNELS, channelOf } from './channels.ts';
 import type { PendingFollowup, PendingInjection } from './state.ts';
 
 /** Whether `user_prompt_submit` hooks must check messages of this channel now. */
-export function isGuarded(context: SessionContext, verb: InjectionVerb): boolean {
-  return CHANNELS[verb].guarded && isHooked(context, 'user_prompt_submit');
+export function needsHookVerdict(context: SessionContext, verb: InjectionVerb): boolean {
+  return CHANNELS[verb].checkedByHooks && isHooked(context, 'user_prompt_submit');
 }
 
 /** Whether a message still needs the verdict of hooks. */
 export function awaitsVerdict(context: SessionContext, message: PendingInjection | PendingFollowup): boolean {
-  return !message.allowed && isGuarded(context, channelOf(message));
+  return !message.allowed && needsHookVerdict(context, channelOf(message));
 }
 
 /**
@@ -56,7 +56,7 @@ export function followupsMustWait(context: SessionContext): boolean {
  * it. Each interrupt wakes it once: otherwise a session that is suspended because PreStep hooks deny its step would be
  * woken again and again, before a seam delivers the interrupt.
  */
-export function waker(context: SessionContext): PendingInjection | undefined {
+export function wakingInterrupt(context: SessionContext): PendingInjection | undefined {
   return context.pending.find(
     (injection) =>
       injection.mode === 'interrupt_immediate' && !injection.has_woken && !awaitsVerdict(context, injection),

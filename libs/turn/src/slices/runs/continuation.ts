@@ -1,6 +1,6 @@
 /**
  * Predicates about work that calls for another turn, and about effects that the teardown waits for. What follows a turn is
- * decided by the guards of `turn_end` and of the state `resuming`, in their order (machine/chart.ts): for example `goes_on`
+ * decided by the guards of `turn_end` and of the state `resuming`, in their order (machine/chart.ts): for example `turn_continues_run`
  * or `followup_waits`. The next run, which a late message starts: `runOfLateMessage` (run-starts.ts).
  */
 import type { SessionContext } from '../../core/context.ts';
@@ -43,7 +43,7 @@ export function isCapped(context: SessionContext): boolean {
 }
 
 /**
- * Whether the newest turn itself continues the run: the guard `goes_on` of `turn_end`. It does not check max_turns. The
+ * Whether the newest turn itself continues the run: the guard `turn_continues_run` of `turn_end`. It does not check max_turns. The
  * turn continues the run if one of these is true:
  * - It has calls, or an interrupt cut its answer short. If a step has ended in the turn, this does not count; instead
  *   it counts that steps are left.

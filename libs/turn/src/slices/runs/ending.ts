@@ -19,7 +19,7 @@ import {
 } from '@coxswain/protocol';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
-import { controlOutcome, type Decision, events, reject, why } from '../../core/decision.ts';
+import { controlOutcome, type Decision, events, reasonMember, reject } from '../../core/decision.ts';
 import type { Effect } from '../../core/effect.ts';
 import { openEffect, type Placed } from '../../core/place.ts';
 import { isEnded, type MachineState } from '../../machine/state.ts';
@@ -83,7 +83,7 @@ export function decideCancel(state: MachineState, input: Command<'cancel'>): Dec
   }
   return events({
     ...controlOutcome(context.session_id, input, cancelled ? 'already_cancelled' : 'cancelled'),
-    ...why(cancelled ? context.cancel_reason : input.body.reason),
+    ...reasonMember(cancelled ? context.cancel_reason : input.body.reason),
   });
 }
 

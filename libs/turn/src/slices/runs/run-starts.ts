@@ -17,7 +17,7 @@ import {
 import { noteCommand } from '../../core/command-memory.ts';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
-import { because, by, type CommandHead, type Decision, events, reject } from '../../core/decision.ts';
+import { actorMember, type CommandHead, type Decision, events, reasonSuffix, reject } from '../../core/decision.ts';
 import { openEffect, type Placed } from '../../core/place.ts';
 import { isEnded, leafOf, type MachineState, topStateOf } from '../../machine/state.ts';
 import { copiedFrom, settingsOfPrompt } from '../copies/copies.ts';
@@ -77,7 +77,7 @@ function promptOf(
     command_id: input.command_id,
     run: run + 1,
     messages: text === undefined ? [...messages] : [userText(text)],
-    ...by(input),
+    ...actorMember(input),
   };
 }
 
@@ -150,7 +150,7 @@ export function afterUserPromptSubmit(context: SessionContext, outcome: ConsultO
   const block = firstBlock(context, outcome.answers);
   if (!block) return [];
   const { hook, reason, code } = block;
-  const error = { code, message: `hook ${hook} blocked the prompt${because(reason)}` };
+  const error = { code, message: `hook ${hook} blocked the prompt${reasonSuffix(reason)}` };
   return [
     buildHookDecision('user_prompt_submit', hook, 'block', reason),
     { type: 'run_failed', source: 'prompt', error, stop_reason: 'user_prompt_submit_blocked' },

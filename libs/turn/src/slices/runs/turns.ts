@@ -6,7 +6,7 @@ import type { Placed } from '../../core/place.ts';
 import { cost, uncoveredAnswer } from '../budgets/budgets.ts';
 import { feedbackEvent } from '../injections/feedback.ts';
 import { countDownAtTurnEnd } from '../reminders/reminders.ts';
-import { stallAfterTurn, stallNotice } from '../stalls/stalls.ts';
+import { stallAfterTurn, stallFeedback } from '../stalls/stalls.ts';
 import { stepEnd, stepOpening } from '../steps/steps.ts';
 import { continuesWithinMaxTurns, isCapped } from './continuation.ts';
 import { needsRepair, outputRejection } from './output.ts';
@@ -14,14 +14,14 @@ import { isStopped, predicatesAsked } from './stop-conditions.ts';
 
 /**
  * The next event before a turn, or null while announcements are queued (ANNOUNCE-2, hooks/announcements.ts). The order:
- * the start of the next step and its task, notices of stall detection, `turn_start`.
+ * the start of the next step and its task, feedback of stall detection, `turn_start`.
  */
 export function turnOpening(context: SessionContext): SessionEvent | null {
   if (context.announcements.length > 0) return null;
   const step = stepOpening(context);
   if (step) return step;
-  const notice = stallNotice(context);
-  return notice ? feedbackEvent(context, notice) : { type: 'turn_start', turn: context.turn + 1 };
+  const feedback = stallFeedback(context);
+  return feedback ? feedbackEvent(context, feedback) : { type: 'turn_start', turn: context.turn + 1 };
 }
 
 /** A turn has started. */

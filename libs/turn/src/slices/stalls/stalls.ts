@@ -1,5 +1,5 @@
 /**
- * Stall detection: notices for the model, as feedback, about identical calls, turns without a new result, and rules
+ * Stall detection: feedback for the model about identical calls, turns without a new result, and rules
  * that deny. A stall never ends a run. Calls are compared as the model requested them, results as the model saw them, both
  * by fingerprint.
  */
@@ -22,8 +22,8 @@ const NO_NEW_RESULT = 'stall:no_new_result';
 
 const policyOf = (rule: string) => `command_policy:${rule}`;
 
-/** The next notice for the model, or null. */
-export function stallNotice({ stall, calls }: SessionContext): Feedback | null {
+/** The next feedback for the model about a stall, or null. */
+export function stallFeedback({ stall, calls }: SessionContext): Feedback | null {
   const isNews = (source: string) => !stall.told.includes(source);
   if (stall.repeats >= BOUNDS.stallIdenticalCalls && isNews(IDENTICAL_CALLS)) {
     const tool = calls.at(-1)?.tool ?? 'the same tool';
@@ -87,11 +87,11 @@ export function stallAfterTurn(stall: StallWatch): StallWatch {
 }
 
 /**
- * The counters after feedback from `source` was queued or dropped. A notice about a streak of calls or turns is not
- * repeated in the same streak. A notice about a permission rule is not repeated in the same run, except after a
+ * The counters after feedback from `source` was queued or dropped. Feedback about a streak of calls or turns is not
+ * repeated in the same streak. Feedback about a permission rule is not repeated in the same run, except after a
  * hand-off.
  */
-export function noticeQueued(stall: StallWatch, source: string): StallWatch {
+export function stallFeedbackQueued(stall: StallWatch, source: string): StallWatch {
   const isOwn = source === IDENTICAL_CALLS || source === NO_NEW_RESULT || source.startsWith(policyOf(''));
   if (!isOwn || stall.told.includes(source)) return stall;
   return {

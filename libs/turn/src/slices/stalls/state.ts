@@ -13,10 +13,11 @@ export interface StallWatch {
   /** Turns in a row with calls and without a new result. */
   readonly stale_turns: number;
   /**
-   * Sources of the notices that were queued or dropped: about the current stalls, and about rules that denied calls.
+   * Sources of the feedback that was queued or dropped: about the current stalls, and about rules that denied
+   * calls. Such feedback is not repeated.
    */
   readonly told: readonly string[];
-  /** Rules that denied a call of a tool, without a notice so far. */
+  /** Rules that denied a call of a tool, without feedback about it so far. */
   readonly refusals: readonly { readonly rule: string; readonly tool: string }[];
 }
 

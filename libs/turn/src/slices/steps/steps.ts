@@ -31,7 +31,7 @@ import type { SessionContext } from '../../core/context.ts';
 import { consult, hooksFor } from '../hooks/consult.ts';
 import { buildHookDecision } from '../hooks/verdicts.ts';
 import { needsRepair } from '../runs/output.ts';
-import type { AskedSuspension } from '../suspension/state.ts';
+import type { RequestedSuspension } from '../suspension/state.ts';
 import { openStep, STEP_SEAM, stepTarget } from './progress.ts';
 import type { PinnedStep } from './state.ts';
 
@@ -252,7 +252,7 @@ export function stepEvolved(context: SessionContext, event: StepEvent): Partial<
  * The suspension after a failed step, which waits for a person. It replaces an earlier request, whose time limit or signal
  * would end it, and which hooks could deny. The command of that request stays, because it still gets its outcome.
  */
-function escalation({ suspend }: SessionContext, step: string, message: string): AskedSuspension {
+function escalation({ suspend }: SessionContext, step: string, message: string): RequestedSuspension {
   const { command_id, actor } = suspend ?? {};
   const asked = command_id === undefined ? {} : { command_id, ...(actor ? { actor } : {}) };
   return { ...asked, reason: `the step ${step} failed: ${message}`, step };

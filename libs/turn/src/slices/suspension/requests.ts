@@ -13,23 +13,31 @@ import {
   type ConsultOutcome,
   type ErrorCode,
   type EventOf,
-  type ParkingFields,
-  parkingTimeProblem,
   type SessionEvent,
+  type SuspensionRequestFields,
+  suspensionUntilProblem,
 } from '@coxswain/protocol';
 import { noteCommand, noteSourceCommand } from '../../core/command-memory.ts';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
-import { because, by, controlOutcome, type Decision, events, reject, why } from '../../core/decision.ts';
+import {
+  actorMember,
+  controlOutcome,
+  type Decision,
+  events,
+  reasonMember,
+  reasonSuffix,
+  reject,
+} from '../../core/decision.ts';
 import type { Placed } from '../../core/place.ts';
 import { isEnded, leafOf, type MachineState, topStateOf } from '../../machine/state.ts';
 import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
-import type { AskedSuspension } from './state.ts';
+import type { RequestedSuspension } from './state.ts';
 
 /**
  * Decides `suspend`. It is rejected without an active run, in its teardown, and if the session is suspended or about to
  * be.
- * @param atMs the time of its record, milliseconds since 1970, to check `until` (`parkingTimeProblem`).
+ * @param atMs the time of its record, milliseconds since 1970, to check `until` (`suspensionUntilProblem`).
  */
 export function decideSuspend(state: MachineState, input: Command<'suspend'>, atMs: number): Decision {
   const { context } = state;
@@ -40,11 +48,11 @@ export function decideSuspend(state: MachineState, input: Command<'suspend'>, at
   if (sleeps || context.suspend)
     return reject(input, 'already_suspended', 'the session is already suspended, or about to be suspended');
   const fields = input.body;
-  const problem = parkingTimeProblem(fields, atMs);
+  const problem = suspensionUntilProblem(fields, atMs);
   if (problem) return reject(input, 'invalid_field', `until: ${problem}`, { field: 'until' });
   return events(
-    { type: 'suspend_requested', command_id: input.command_id, ...by(input), ...requestFields(fields) },
-    { ...controlOutcome(context.session_id, input, 'suspending'), ...why(fields.reason) },
+    { type: 'suspend_requested', command_id: input.command_id, ...actorMember(input), ...requestFields(fields) },
+    { ...controlOutcome(context.session_id, input, 'suspending'), ...reasonMember(fields.reason) },
   );
 }
 
@@ -88,33 +96,33 @@ export function decideSignal(state: MachineState, input: Command<'signal'>): Dec
       command_id: input.command_id,
       name,
       ...(data === undefined ? {} : { data }),
-      ...by(input),
+      ...actorMember(input),
     },
     controlOutcome(context.session_id, input, wakes ? 'resumed' : 'stored'),
   );
 }
 
 /**
- * The outcome of a call; an error outcome instead if `until` of its request to park is not valid at `atMs`, or if the
+ * The outcome of a call; an error outcome instead if `until` of its request to suspend is not valid at `atMs`, or if the
  * request is not the first one. When the model made the call, it knew neither the time of the record nor other
  * requests.
  * @param atMs the time of the record, milliseconds since 1970.
  */
-export function withoutBadParking(context: SessionContext, outcome: CallOutcome, atMs: number): CallOutcome {
+export function withoutInvalidSuspension(context: SessionContext, outcome: CallOutcome, atMs: number): CallOutcome {
   if (!outcome.park || context.aborting || outcome.status !== 'ok' || outcome.result.is_error) return outcome;
-  const refused = parkingRefused(context, outcome.park, atMs);
+  const refused = suspensionRefusal(context, outcome.park, atMs);
   if (refused === null) return outcome;
   const { park: _, ...rest } = outcome;
   const { text, code } = refused;
   return { ...rest, status: 'error', result: { content: [{ type: 'text', text }], is_error: true, detail: { code } } };
 }
 
-function parkingRefused(
+function suspensionRefusal(
   { suspend, calls }: SessionContext,
-  park: ParkingFields,
+  park: SuspensionRequestFields,
   atMs: number,
 ): { readonly text: string; readonly code: ErrorCode } | null {
-  const problem = parkingTimeProblem(park, atMs);
+  const problem = suspensionUntilProblem(park, atMs);
   if (problem !== null) return { text: `until: ${problem}. The session is not parked.`, code: 'invalid_field' };
   // An earlier call counts even if hooks still check its result.
   const earlier = suspend?.call_id ?? calls.find(({ returned }) => returned?.park)?.call_id;
@@ -125,7 +133,7 @@ function parkingRefused(
 }
 
 /**
- * The `suspend_requested` event of a call that ended with `ok` and a request to park. None for any other call, after
+ * The `suspend_requested` event of a call that ended with `ok` and a request to suspend. None for any other call, after
  * another request, and in an aborting run.
  */
 export function suspendRequestOfCall(
@@ -137,7 +145,7 @@ export function suspendRequestOfCall(
   return [{ type: 'suspend_requested', call_id, ...requestFields(park) }];
 }
 
-function requestFields(fields: ParkingFields): Omit<EventOf<'suspend_requested'>, 'type'> {
+function requestFields(fields: SuspensionRequestFields): Omit<EventOf<'suspend_requested'>, 'type'> {
   const { reason, until, for_ms, signal, on_timeout, input } = fields;
   return {
     ...(reason === undefined ? {} : { reason }),
@@ -173,11 +181,11 @@ export function afterPreSuspend(context: SessionContext, outcome: ConsultOutcome
 // succeeded already.
 function notSuspended(
   context: SessionContext,
-  { command_id, call_id = '', actor }: AskedSuspension,
+  { command_id, call_id = '', actor }: RequestedSuspension,
   hook: string,
   reason: string | undefined,
 ): SessionEvent {
-  const text = `Hook ${hook} denied the suspension of the session${because(reason)}.`;
+  const text = `Hook ${hook} denied the suspension of the session${reasonSuffix(reason)}.`;
   if (command_id !== undefined) {
     return {
       type: 'control_outcome',

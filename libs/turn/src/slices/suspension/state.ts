@@ -3,7 +3,7 @@ import type { Actor, Json, OnTimeout, ReminderMessage, UserMessage } from '@coxs
 import type { OpenEffect } from '../../core/place.ts';
 
 /** A requested suspension. It starts after the open turn; in an idle daemon, at once. */
-export interface AskedSuspension {
+export interface RequestedSuspension {
   /** The command that requested it, or the call of the tool `park`. */
   readonly command_id?: string | undefined;
   readonly call_id?: string | undefined;
@@ -21,7 +21,7 @@ export interface AskedSuspension {
 }
 
 /** A current suspension: its start, and what ends it. */
-export interface Suspension extends Omit<AskedSuspension, 'for_ms'> {
+export interface Suspension extends Omit<RequestedSuspension, 'for_ms'> {
   readonly since_ms: number;
   readonly timer?: OpenEffect | undefined;
   /** The command that ended it. */
@@ -50,7 +50,7 @@ export interface Waking {
 /** The members of the context for waits of the session. */
 export interface SuspensionState {
   /** The requested suspension, until it starts or is dropped. */
-  readonly suspend: AskedSuspension | null;
+  readonly suspend: RequestedSuspension | null;
   /** The current suspension. */
   readonly suspension: Suspension | null;
   /** Stored signals, oldest first. */

@@ -15,8 +15,8 @@ import {
 import type { SessionContext } from '../../core/context.ts';
 import { nextIndex, type PlacedEvent } from '../../core/place.ts';
 import type { PendingFollowup, PendingInjection } from '../injections/state.ts';
-import { waker } from '../injections/waiting.ts';
-import type { AskedSuspension, Suspension, Waking } from './state.ts';
+import { wakingInterrupt } from '../injections/waiting.ts';
+import type { RequestedSuspension, Suspension, Waking } from './state.ts';
 
 /**
  * The event that starts the requested suspension, or null without a request.
@@ -57,7 +57,7 @@ export function lapsedSuspension({ session_id, suspend }: SessionContext): Event
  * Marks an interrupt that arrives, or that hooks accept, between the request of a suspension and its start. If a seam
  * delivers the interrupt before the start, the suspension ends as soon as it starts.
  */
-export function interruption(
+export function interruptMark(
   { suspend }: SessionContext,
   injection: { readonly mode: Mode } | PendingFollowup,
 ): { readonly interrupts?: string } {
@@ -67,7 +67,7 @@ export function interruption(
 
 /**
  * Notes the first delivered interrupt in the requested suspension. An interrupt that is still queued needs no note, because
- * {@link waker} finds it.
+ * {@link wakingInterrupt} finds it.
  */
 export function interruptedBy(context: SessionContext, ids: readonly string[]): Partial<SessionContext> {
   const { suspend, pending } = context;
@@ -79,17 +79,20 @@ export function interruptedBy(context: SessionContext, ids: readonly string[]): 
 }
 
 /** The identity of a suspension: the command or the call of the tool `park` that requested it; empty if a step did. */
-function idOf({ command_id, call_id }: AskedSuspension): string {
+function idOf({ command_id, call_id }: RequestedSuspension): string {
   return command_id ?? call_id ?? '';
 }
 
-/** The request that an interrupt came after. A failed step makes a request of its own, also if it replaces an earlier one. */
-function requestOf(asked: AskedSuspension): string {
-  return asked.step === undefined ? idOf(asked) : '';
+/**
+ * The identity of a request, as the mark of an interrupt keeps it; empty for the request of a failed step, also if it
+ * replaced an earlier request.
+ */
+function requestOf(request: RequestedSuspension): string {
+  return request.step === undefined ? idOf(request) : '';
 }
 
 /** The members of the payload of pre_suspend hooks, in addition to `payloadHead` (hooks/consult.ts). */
-export function parkingPayload(suspend: SessionContext['suspend']): JsonObject {
+export function suspensionPayload(suspend: SessionContext['suspend']): JsonObject {
   const { reason, until_ms, for_ms, signal, on_timeout, call_id } = suspend ?? {};
   return {
     ...(reason === undefined ? {} : { reason }),
@@ -110,7 +113,7 @@ export function suspensionEnd(context: SessionContext): SessionEvent | null {
   if (!suspension) return null;
   const head = { type: 'resumed', slept_ms: Math.max(0, context.at_ms - suspension.since_ms) } as const;
   if (suspension.resumed_by !== undefined) return { ...head, cause: 'command', command_id: suspension.resumed_by };
-  const interrupt = suspension.interrupted_by ?? waker(context)?.command_id;
+  const interrupt = suspension.interrupted_by ?? wakingInterrupt(context)?.command_id;
   if (interrupt !== undefined) return { ...head, cause: 'interrupt', command_id: interrupt };
   const signal = context.signals.find(({ name }) => name === suspension.signal);
   if (signal) {
@@ -129,7 +132,7 @@ export function suspensionEnd(context: SessionContext): SessionEvent | null {
 }
 
 /** The messages to the model after a suspension. */
-function wakingFrom(suspension: Suspension, event: EventOf<'resumed'>): Waking {
+function wakingAfterSuspension(suspension: Suspension, event: EventOf<'resumed'>): Waking {
   const { input, on_timeout } = suspension;
   const injects = event.cause === 'timeout' && on_timeout === 'resume_with_input' && input !== undefined;
   return {
@@ -217,8 +220,8 @@ function roundedTo(ms: number, size: number): number {
 
 /** A suspension starts. */
 export function suspended(context: SessionContext, event: EventOf<'suspended'> & PlacedEvent): Partial<SessionContext> {
-  const { for_ms: _, ...asked } = context.suspend ?? {};
-  const head = { ...asked, since_ms: event.at_ms };
+  const { for_ms: _, ...requested } = context.suspend ?? {};
+  const head = { ...requested, since_ms: event.at_ms };
   const { effect_id, until_ms } = event;
   if (effect_id === undefined) return { suspend: null, suspension: head, idle_timer: null };
   return {
@@ -237,7 +240,7 @@ export function resumed(context: SessionContext, event: EventOf<'resumed'>): Par
   return {
     suspension: null,
     ...(event.cause === 'interrupt' ? { pending: pending.map(woken) } : {}),
-    ...(suspension ? { waking: wakingFrom(suspension, event) } : {}),
+    ...(suspension ? { waking: wakingAfterSuspension(suspension, event) } : {}),
     ...(event.cause === 'signal'
       ? { signals: context.signals.filter(({ command_id }) => command_id !== event.command_id) }
       : {}),

@@ -1,8 +1,10 @@
 /**
- * The fields of a request to park a session, by the command `suspend` or by a call of the tool `park`, and their
- * validation. In libs/turn: `suspendRequestOfCall` (requests.ts) handles the request, `suspensionStart` and
- * `suspensionEnd` (suspension.ts) decide when the suspension starts and ends. A call with the status `parked` is
- * something else: it waits for an approval (approvals.ts in libs/turn).
+ * A request to suspend a session, by the command `suspend` or by a call of the tool `park`: its fields and their
+ * validation. In libs/turn: `suspendRequestOfCall` (requests.ts) handles the request of a call, `suspensionStart` and
+ * `suspensionEnd` (suspension.ts) decide when the suspension starts and ends.
+ *
+ * The word `park` names only this tool and the member of its outcome. A call with the status `parked` is something else:
+ * it waits for an approval (approvals.ts in libs/turn).
  */
 import * as z from 'zod';
 import { BOUNDS } from '../wire/bounds.ts';
@@ -17,8 +19,8 @@ import { hasVisibleText } from '../wire/unicode-text.ts';
 export const OnTimeout = z.enum(['resume_with_summary', 'fail', 'resume_with_input']);
 export type OnTimeout = z.infer<typeof OnTimeout>;
 
-/** The fields of a request to park, the same in the command `suspend` and in the tool `park`. */
-export const PARKING_FIELDS = {
+/** The fields of a request to suspend, the same in the command `suspend` and in the tool `park`. */
+export const SUSPENSION_REQUEST_SHAPE = {
   reason: Reason.optional(),
   /** The latest end of the suspension. */
   until: z.iso
@@ -28,7 +30,7 @@ export const PARKING_FIELDS = {
     })
     .optional(),
   /** The longest duration of the suspension, from its start. */
-  for_ms: z.number().int().min(1).max(BOUNDS.parkMaxMs).optional(),
+  for_ms: z.number().int().min(1).max(BOUNDS.longWaitMaxMs).optional(),
   /** The name of a signal that ends the suspension. */
   signal: z.string().regex(ID_PATTERN, { error: 'a signal name is 1 to 64 characters of A-Z a-z 0-9 _ -' }).optional(),
   on_timeout: OnTimeout.optional(),
@@ -36,8 +38,8 @@ export const PARKING_FIELDS = {
   input: z.string().refine(hasVisibleText, { error: 'must not be empty' }).optional(),
 } as const;
 
-/** A request to park, before validation. */
-export interface ParkingFields {
+/** A request to suspend, before validation. */
+export interface SuspensionRequestFields {
   readonly reason?: string | undefined;
   readonly until?: string | undefined;
   readonly for_ms?: number | undefined;
@@ -47,7 +49,9 @@ export interface ParkingFields {
 }
 
 /** The problem of a combination of fields, with the affected field; null if they are consistent. */
-export function parkingProblem(fields: ParkingFields): { readonly field: string; readonly message: string } | null {
+export function suspensionRequestProblem(
+  fields: SuspensionRequestFields,
+): { readonly field: string; readonly message: string } | null {
   const { until, for_ms, on_timeout, input } = fields;
   if (until !== undefined && for_ms !== undefined)
     return { field: 'for_ms', message: 'give until or for_ms, not both' };
@@ -64,19 +68,19 @@ export function parkingProblem(fields: ParkingFields): { readonly field: string;
  * The problem of `until`; null if it is absent, or in the future and within the bound.
  * @param atMs the present time, milliseconds since 1970.
  */
-export function parkingTimeProblem(fields: ParkingFields, atMs: number): string | null {
+export function suspensionUntilProblem(fields: SuspensionRequestFields, atMs: number): string | null {
   if (fields.until === undefined) return null;
   const untilMs = Date.parse(fields.until);
   if (untilMs <= atMs) return 'this time has passed';
-  return untilMs - atMs > BOUNDS.parkMaxMs ? 'this is more than ten years away' : null;
+  return untilMs - atMs > BOUNDS.longWaitMaxMs ? 'this is more than ten years away' : null;
 }
 
-/** A validated request to park: the tool `park` returns it to its session. */
-export const ParkRequest = z.strictObject(PARKING_FIELDS).superRefine(refineParking);
-export type ParkRequest = z.infer<typeof ParkRequest>;
+/** A validated request to suspend. The tool `park` returns it to its session. */
+export const SuspensionRequest = z.strictObject(SUSPENSION_REQUEST_SHAPE).superRefine(refineSuspensionRequest);
+export type SuspensionRequest = z.infer<typeof SuspensionRequest>;
 
 /** Rejects inconsistent fields; for `superRefine`. */
-export function refineParking(fields: ParkingFields, context: z.RefinementCtx): void {
-  const problem = parkingProblem(fields);
+export function refineSuspensionRequest(fields: SuspensionRequestFields, context: z.RefinementCtx): void {
+  const problem = suspensionRequestProblem(fields);
   if (problem) context.addIssue({ code: 'custom', path: [problem.field], message: problem.message });
 }

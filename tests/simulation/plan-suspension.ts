@@ -1,5 +1,5 @@
 /** How sessions are asked to suspend themselves: open, for a time, until a time, until a signal, and what then. */
-import type { ParkRequest } from '@coxswain/protocol';
+import type { SuspensionRequest } from '@coxswain/protocol';
 import type { Random } from './random.ts';
 
 /** The signals that sessions wait for and clients send. */
@@ -7,8 +7,8 @@ export const SIGNALS = ['built', 'paid'] as const;
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-/** A request to park. `nowMs`: milliseconds since 1970, for those that say until when. */
-export function planParking(random: Random, nowMs: number): ParkRequest {
+/** A request to suspend. `nowMs`: milliseconds since 1970, for those that say until when. */
+export function planSuspension(random: Random, nowMs: number): SuspensionRequest {
   const kind = random.weighted([
     [2, 'open'],
     [5, 'for'],

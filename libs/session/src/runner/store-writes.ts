@@ -1,5 +1,6 @@
 /**
- * Writes of a session to stores outside its journal: its timers, and the rules that its persona remembers. A write is retried
+ * Writes of a session to stores other than its journal: its timers to the timer store, and the rules that its persona
+ * remembers to the store of rules. A write is retried
  * until the store acknowledges it, the session no longer waits for the timer, or the runner leaves the session. The
  * session's next runner stores each item once more. That changes nothing, because the store has it under the same key.
  */
@@ -17,7 +18,7 @@ import type { TimerEffect } from '@coxswain/turn';
 const BACK_OFF: BackOff = { firstMs: 250, maxMs: 30_000 };
 
 /** The writes of one session to one store. */
-export class OutsideWrites<Item> {
+export class StoreWrites<Item> {
   readonly #clock: Clock;
   readonly #store: (item: Item) => Promise<void>;
   readonly #onFailure: (item: Item, error: Error) => void;
@@ -76,8 +77,8 @@ export class OutsideWrites<Item> {
 }
 
 /** The timers of a session, by effect id. A timer that the session no longer waits for fires, and is ignored. */
-export function timerWrites(timers: Timers, ref: SessionRef, clock: Clock, log: Log): OutsideWrites<TimerEffect> {
-  return new OutsideWrites<TimerEffect>(
+export function timerWrites(timers: Timers, ref: SessionRef, clock: Clock, log: Log): StoreWrites<TimerEffect> {
+  return new StoreWrites<TimerEffect>(
     clock,
     ({ id, dueAtMs }) => {
       const payload: TimerPayload = { effect_id: id, due_at_ms: dueAtMs };
@@ -92,8 +93,8 @@ export function timerWrites(timers: Timers, ref: SessionRef, clock: Clock, log: 
 }
 
 /** The rules that the session's persona remembers for later sessions, by id and whether they are revoked. */
-export function ruleWrites(rules: RememberedRules, ref: SessionRef, clock: Clock, log: Log): OutsideWrites<StoredRule> {
-  return new OutsideWrites<StoredRule>(
+export function ruleWrites(rules: RememberedRules, ref: SessionRef, clock: Clock, log: Log): StoreWrites<StoredRule> {
+  return new StoreWrites<StoredRule>(
     clock,
     (stored) => rules.keep(ref.tenant, stored),
     ({ rule }, { message }) =>
