@@ -8,7 +8,14 @@
  * SWEEP-2  A blob is removed only at the revision of its entry that the sweep has read: a renewed blob stays.
  */
 import type { Journal, Purge, StoredBlob, StoredRecord } from '@coxswain/ports';
-import { type Actor, BOUNDS, decodeRecord, RecordNotServedError, type SessionRef, tombstoneIn } from '@coxswain/protocol';
+import {
+  type Actor,
+  BOUNDS,
+  decodeRecord,
+  RecordNotServedError,
+  type SessionRef,
+  tombstoneIn,
+} from '@coxswain/protocol';
 import { SIDE_BY_SIDE } from '../hosting/load-limit.ts';
 import { type DeletePorts, type Deletion, deleteSession, hashesIn } from './delete-from-outside.ts';
 import { isAtRest } from './ended-record.ts';
