@@ -165,6 +165,28 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       }
     });
 
+    test('start at the next record; a later one is refused, and not waited for', async () => {
+      const session = await start(QUICK);
+      await session.result();
+      const newest = await session.lastNumber();
+      const read = async (from: number, deltas: boolean) => {
+        const items = deltas ? session.records({ from, deltas }) : session.records({ from });
+        for await (const item of items) if ('n' in item || item.record) return 'n' in item ? item.n : item.record?.n;
+        return null;
+      };
+      const refused = { name: 'ReadRefusedError', code: 'record_not_there', field: 'from' };
+      const failures = [read(newest + 2, false), read(newest + 2, true)].map((reading) =>
+        expect(reading).rejects.toMatchObject({
+          ...refused,
+          message: expect.stringContaining(`newest record is ${newest};`),
+        }),
+      );
+      await Promise.all(failures);
+      const next = Promise.all([read(newest + 1, false), read(newest + 1, true)]);
+      await session.prompt('more', { wait: 'accepted' });
+      expect(await next).toEqual([newest + 1, newest + 1]);
+    });
+
     test('as a stream of text give an answer once, and end with the run', async () => {
       const session = await start(STREAMS);
       let shown = '';

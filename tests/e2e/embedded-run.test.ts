@@ -6,7 +6,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { linesOf, steady, timeless } from '../../scripts/demo/draw-recording.ts';
 import { CoxBed } from './cox-process.ts';
+import { startOwnBus } from './kit/bus.ts';
 import { REPOSITORY } from './kit/child.ts';
+import { startHost } from './kit/sessions-host.ts';
+import { until } from './kit/until.ts';
 
 let bed: CoxBed;
 beforeEach(async () => {
@@ -137,6 +140,21 @@ test('SIGINT without a terminal leaves the session behind, with 130', async () =
   const { code, stderr } = await run.end;
   expect(code).toBe(130);
   expect(stderr).toContain('cox.mjs attach left');
+}, 120_000);
+
+test('SIGINT before a host accepts the prompt ends the command in order, with 130', async () => {
+  const bus = await startOwnBus();
+  try {
+    await (await startHost(bus)).kill();
+    const run = bed.start(['run', 'go', '--id', 'left', '--nats', bus.natsUrl, ...slow]);
+    await until('the start to be stored', async () => (await bus.commandsWaiting()) > 0);
+    run.child.kill('SIGINT');
+    const { code, stderr } = await run.end;
+    expect(stderr).toContain('stopped before a session host accepted the prompt');
+    expect(code).toBe(130);
+  } finally {
+    await bus.stop();
+  }
 }, 120_000);
 
 test('commands to a session that nothing runs are stored, and taken up later', async () => {

@@ -242,6 +242,9 @@ describe('startCoxswain() in memory', () => {
     const listed = await collect(coxswain.sessions({ details: true }));
     expect(listed).toMatchObject([{ sessionId: session.id, details: { persona: 'greeter' } }]);
     expect((await collect(session.export())).length).toBeGreaterThan(2);
+    const from = (await session.lastNumber()) + 2;
+    for (const records of [session.records({ from }), session.records({ from, deltas: true })])
+      await expect(collect<unknown>(records)).rejects.toMatchObject({ code: 'record_not_there', field: 'from' });
     await expect(coxswain.session('nobody').state()).rejects.toMatchObject({ code: 'session_not_found' });
   });
 

@@ -3,6 +3,7 @@ import type { JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@
 import { CallGuard } from './call-guard.ts';
 import { SessionNotFoundError } from './client-errors.ts';
 import { Closing } from './closing.ts';
+import { expectStart } from './expect-start.ts';
 import { exportLines } from './export-journal.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { type ListPlace, type NewestSessions, newestSessions, placeInList, sessionsSince } from './newest-sessions.ts';
@@ -65,16 +66,18 @@ export class BusTransport implements Transport {
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<JournalRecord, void, undefined> {
+    await expectStart(from, () => this.lastNumber(ref));
     const records = followJournal(this.bus.nc, ref, from, signal);
     for await (const { record } of this.#whileConnected(records, signal)) yield record;
   }
 
-  watch(
+  async *watch(
     ref: SessionRef,
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<WatchItem, void, undefined> {
-    return this.#whileConnected(watchSession(this.bus.nc, ref, from, signal), signal);
+    await expectStart(from, () => this.lastNumber(ref));
+    yield* this.#whileConnected(watchSession(this.bus.nc, ref, from, signal), signal);
   }
 
   journal(ref: SessionRef, from: number): AsyncGenerator<StoredJournalRecord, void, undefined> {

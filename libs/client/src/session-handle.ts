@@ -525,9 +525,8 @@ export class Session {
   /**
    * The records of the session from `from` on, stored and then live, without gaps or repetitions. Ends when the signal
    * aborts, the caller stops or the client closes. Waits for a session that does not exist yet.
-   * @throws CommandRejectedError if this handle has sent the start and the host has rejected it. Over HTTP
-   *   `record_not_there` for a `from` beyond the next record; on the bus such a record is waited for. Errors of reading
-   *   the journal.
+   * @throws CommandRejectedError if this handle has sent the start and the host has rejected it. ReadRefusedError
+   *   `record_not_there` for a `from` beyond the next record. Errors of reading the journal.
    * @param options `deltas: true`, for a program with its own event translator: records, deltas of running answers and
    *   changes of the connection in one sequence. With `from: 'newest'` older records are skipped.
    */
@@ -559,7 +558,8 @@ export class Session {
    * @param options `from`: the number of the first record to show; default: the first of the run. `signal` ends the
    *   loop earlier. `follow: true` continues with later runs.
    * @throws CommandRejectedError if the host has rejected the start or the prompt of the run; with `follow: true` a
-   *   rejected prompt is the event `command_rejected` instead. SessionDeletedError, and errors of reading the journal.
+   *   rejected prompt is the event `command_rejected` instead. ReadRefusedError `record_not_there` for a `from` beyond
+   *   the next record. SessionDeletedError, and errors of reading the journal.
    */
   stream(options: StreamOptions = {}): AsyncGenerator<UiEvent, void, undefined> {
     checkOptions(options);

@@ -44,6 +44,7 @@ export interface Transport {
   /**
    * Records from a start on, then live, without gaps or repetitions. Ends when the signal aborts, the caller stops, or
    * on {@link close}.
+   * @throws ReadRefusedError `record_not_there` for a start beyond the next record.
    */
   follow(
     ref: SessionRef,

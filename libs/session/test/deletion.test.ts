@@ -462,6 +462,28 @@ describe('a sweep', () => {
     expect(found).toEqual(['s0 refused', 's1 deleted', 's2 deleted']);
   });
 
+  test('a session with a record that no replica serves is refused, and does not end a sweep', async () => {
+    const bed = testBed();
+    bed.models.answers = Array.from({ length: 4 }, () => say('done'));
+    await bed.host();
+    for (let i = 0; i < 4; i++) await bed.start({}, { session: `s${i}` });
+    await bed.time.advance(1_000);
+    const unserved = (id: string) => new RecordNotServedError('COX_JOURNAL_0', id, null);
+    const journal: Journal = {
+      ...bed.bus.journal,
+      last: async (ref) => {
+        if (ref.sessionId === 's0') throw unserved('s0');
+        return bed.bus.journal.last(ref);
+      },
+      read: (ref, fence) => {
+        if (ref.sessionId === 's2') throw unserved('s2');
+        return bed.bus.journal.read(ref, fence);
+      },
+    };
+    const found = await swept(bed, { keptMs: () => 0, max: 100 }, { journal });
+    expect(found).toEqual(['s0 refused', 's1 deleted', 's2 refused', 's3 deleted']);
+  });
+
   const large = (seed: string) => seed.repeat(BOUNDS.fieldInlineMaxBytes);
 
   test('removes blobs without a reference after a day', async () => {
@@ -610,6 +632,34 @@ describe('the retention job', () => {
     await bed.time.advance(10_000);
     await expect(job.ping()).resolves.toBeUndefined();
     expect(await bed.bytes('s1')).toEqual(kept);
+    await stopped(bed, job);
+  });
+
+  test('purges new deletions while it still reads the newest records of very many sessions', async () => {
+    const bed = testBed();
+    await ended(bed);
+    let read = 0;
+    let isPurgedMeanwhile = false;
+    const { last, sessions } = bed.bus.journal;
+    const journal: Journal = {
+      ...bed.bus.journal,
+      async *sessions(tenant) {
+        for (; read < 3_200 && !isPurgedMeanwhile; read++) {
+          if (read % 32 === 0) isPurgedMeanwhile = await isPurged(bed, 's1');
+          yield refOf(`many-${read}`);
+        }
+        yield* sessions(tenant);
+      },
+      last: async (ref) => {
+        if (ref.sessionId.startsWith('many')) await bed.time.clock().sleep(1_000);
+        return last(ref);
+      },
+    };
+    const job = startRetentionJob(portsOf(bed, { journal }), QUIET);
+    await bed.time.advance(2_000);
+    await bed.send('delete');
+    await bed.time.advance(100_000);
+    expect(isPurgedMeanwhile).toBe(true);
     await stopped(bed, job);
   });
 

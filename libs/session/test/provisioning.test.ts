@@ -184,6 +184,18 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
     expect(bed.toolSource.openNow).toBe(0);
   });
 
+  test('an MCP server of the start does not replace one of its persona', async () => {
+    const bed = testBed();
+    const find = async () => ({ ...CODER, mcp_servers: { files: { command: 'own', args: [] } } });
+    const mcp_servers = { other: { command: 'other' }, files: { command: 'replaced' } };
+    await started(bed, { persona: 'coder', mcp_servers }, { personas: { ...personas, find } });
+    expect((await bed.eventsOf('run_failed'))[0]?.error).toMatchObject({
+      code: 'mcp_server_failed',
+      message: expect.stringMatching(/^mcp_servers\.files: the persona has a server of this name/),
+    });
+    expect(bed.toolSource.specs).toEqual([]);
+  });
+
   test('a tool that cannot be recorded does not matter if the persona denies it', async () => {
     const bed = testBed();
     bed.tools = { read: {}, odd: { schema: nested(BOUNDS.jsonDepthMax + 1) } };

@@ -4,7 +4,12 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { ExportSlots, GATEWAY_BOUNDS, type GatewayClient, LimitedReads } from '../src/context/mod.ts';
 import { appWithoutBus } from './app-without-bus.ts';
 
-const principal = (name: string) => ({ name, tenant: 'default', scopes: new Set(['read' as const]), expiresAt: null });
+const principal = (name: string, tenant = 'default') => ({
+  name,
+  tenant,
+  scopes: new Set(['read' as const]),
+  expiresAt: null,
+});
 
 /** Whether each promise has resolved. */
 async function settled(...promises: readonly Promise<unknown>[]): Promise<boolean[]> {
@@ -15,13 +20,24 @@ async function settled(...promises: readonly Promise<unknown>[]): Promise<boolea
 }
 
 test('a principal that occupies its slots waits, and another one gets a slot', async () => {
-  const slots = new ExportSlots({ all: 3, perPrincipal: 2, waiting: 1 });
+  const slots = new ExportSlots({ all: 6, perPrincipal: 2, waiting: 1 });
   const [alice, bob] = [principal('alice'), principal('bob')];
   const release = await slots.acquire(alice);
   await slots.acquire(alice);
   const waiting = slots.acquire(alice);
   expect(await settled(waiting, slots.acquire(bob))).toEqual([false, true]);
   await expect(slots.acquire(alice)).rejects.toMatchObject({ code: 'gateway_busy' });
+  release();
+  expect(await settled(waiting)).toEqual([true]);
+});
+
+test('the principals of one tenant occupy at most half of the slots', async () => {
+  const slots = new ExportSlots({ all: 4, perPrincipal: 1, waiting: 1 });
+  const release = await slots.acquire(principal('alice'));
+  await slots.acquire(principal('bob'));
+  const waiting = slots.acquire(principal('carol'));
+  const other = slots.acquire(principal('alice', 'other'));
+  expect(await settled(waiting, other)).toEqual([false, true]);
   release();
   expect(await settled(waiting)).toEqual([true]);
 });

@@ -89,9 +89,13 @@ test('a watcher that finds no room in time is rejected', async () => {
   await refused;
 });
 
-test('a principal whose watchers hold many pages does not affect another one', async () => {
+test.each([
+  ['a principal', 1 / 4, BOB],
+  ['a tenant', 1 / 2, { ...BOB, tenant: 'other' }],
+])('%s whose watchers hold many pages does not affect another one', async (_whose, small, other) => {
   const { session } = storeOf(3);
-  const rooms = new PageRooms(new PageRoom(1_000_000), () => new PageRoom(1, new LimitedReads(1, 9)));
+  const roomOf = (share: number) => new PageRoom(share === small ? 1 : 1_000_000, new LimitedReads(1, 9));
+  const rooms = new PageRooms(new PageRoom(1_000_000), roomOf);
   const pages = new JournalPages(new LimitedReads(1, 1), rooms);
   const request = { session, from: 1, recordsMax: 3, maxBytes: 10_000 };
   const { signal } = new AbortController();
@@ -100,7 +104,7 @@ test('a principal whose watchers hold many pages does not affect another one', a
   const second = pages.hold(request, ALICE, signal).then(() => {
     isSecondRead = true;
   });
-  expect((await pages.hold(request, BOB, signal)).records).toHaveLength(3);
+  expect((await pages.hold(request, other, signal)).records).toHaveLength(3);
   expect(isSecondRead).toBe(false);
   first.release();
   await second;

@@ -187,13 +187,16 @@ describe('the number of inspectors', () => {
   const ada = { tenant: 'red', name: 'ada' };
   const bob = { tenant: 'red', name: 'bob' };
 
-  test('is limited for one token, and for all', () => {
-    const seats = new InspectorSeats(3, 2);
+  test('is limited for one token, for one tenant, and for all', () => {
+    const seats = new InspectorSeats(6, 2);
     seats.acquire(ada);
     const leave = seats.acquire(ada);
     expect(() => seats.acquire(ada)).toThrow(/2 connections already inspect sessions with this token/);
     seats.acquire(bob);
-    expect(() => seats.acquire({ tenant: 'blue', name: 'ada' })).toThrow(/3 connections already inspect sessions/);
+    const ofTenant = /3 connections already inspect sessions of this tenant/;
+    expect(() => seats.acquire({ tenant: 'red', name: 'cat' })).toThrow(ofTenant);
+    for (const name of ['ada', 'bob', 'cat']) seats.acquire({ tenant: 'blue', name });
+    expect(() => seats.acquire({ tenant: 'gold', name: 'ada' })).toThrow(/6 connections already inspect sessions,/);
     leave();
     seats.acquire(ada);
   });

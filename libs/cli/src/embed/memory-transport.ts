@@ -24,6 +24,7 @@ import {
   Closing,
   checkedCommandId,
   checkedPayload,
+  expectStart,
   failureOfReceipt,
   JournalReceipt,
   listingFrom,
@@ -187,10 +188,11 @@ export class MemoryTransport implements Transport {
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<JournalRecord, void, undefined> {
+    await expectStart(from, () => this.lastNumber(ref));
     for await (const { record } of this.#records(ref, from, signal)) yield record;
   }
 
-  watch(
+  async *watch(
     ref: SessionRef,
     from: JournalStart,
     signal: AbortSignal | undefined,
@@ -202,7 +204,8 @@ export class MemoryTransport implements Transport {
       onConnectionChange: () => () => undefined,
       answer: async (place: Parameters<SessionHost['answer']>[1]) => this.#host.answer(ref, place),
     };
-    return watchRecords(session, signal);
+    await expectStart(from, () => this.lastNumber(ref));
+    yield* watchRecords(session, signal);
   }
 
   async *journal(ref: SessionRef, from: number): AsyncGenerator<MemoryRecord, void, undefined> {

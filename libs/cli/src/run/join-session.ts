@@ -18,6 +18,8 @@ export interface JoinOptions {
   readonly after?: number | undefined;
   /** Whether to stay after the end of the run, as with `--follow`. */
   readonly stay?: boolean | undefined;
+  /** The stop signal of the caller. It is released here. Default: a new one. */
+  readonly stop?: ReturnType<typeof stopSignal> | undefined;
   /** Called with each shown record. After a move to another instance, it need not be shown again. */
   readonly onShown?: ((n: number) => void) | undefined;
 }
@@ -36,7 +38,7 @@ export async function joinSession(
   const onAsk = flags.oneOf('on-ask', ['deny', 'wait']) ?? 'exit';
   const { view, live } = await chooseView(flags, env);
   const leaving = new AbortController();
-  const stop = stopSignal();
+  const stop = options.stop ?? stopSignal();
   void stop.promise.then(() => leaving.abort());
   const sends = new Set<Promise<unknown>>();
   let isByUser = false;

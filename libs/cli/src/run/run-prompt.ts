@@ -3,6 +3,7 @@ import { CommandRejectedError, newCommandId, newSessionId, ReceiptTimeoutError, 
 import { callerFolder } from '../folders/mod.ts';
 import { findSession, leaveRunning, type OpenBus, pastedCommand, withBus } from '../instance/mod.ts';
 import { CliError, EXIT, type ExitCode, type Invocation, usageError } from '../line/mod.ts';
+import { stopSignal } from '../service/mod.ts';
 import { namedSteeringFile } from '../steering-file/mod.ts';
 import { standardStreams } from '../terminal/mod.ts';
 import { joinSession } from './join-session.ts';
@@ -32,14 +33,31 @@ export async function runPrompt(invocation: Invocation, prompt: string, stay = f
   let started: { readonly id: string; readonly n: number | undefined } | null = null;
   let shown = 0;
   return withBus(invocation, true, async (bus) => {
-    if (started === null) {
-      const { session, sent } = await accepted(send(bus), (command) => pastedCommand(command, bus, invocation.env));
-      started = { id: session.id, n: sent.receipt?.n };
+    const pasted = (command: string) => pastedCommand(command, bus, invocation.env);
+    // From here on a signal stops the session host of this process in order.
+    const stop = stopSignal();
+    try {
+      if (started === null) {
+        const { session, sent } = await accepted(send(bus, AbortSignal.any([bus.gone, stop.signal])), pasted);
+        started = { id: session.id, n: sent.receipt?.n };
+      }
+      const session = bus.client.session(started.id);
+      if (flags.on('detach')) {
+        stop.release();
+        return await detach(invocation, bus, session);
+      }
+      const from = Math.max(shown + 1, started.n ?? 1);
+      const onShown = (n: number) => (shown = n);
+      return await joinSession(invocation, bus, session, { from, after: started.n, stay, stop, onShown });
+    } catch (error) {
+      if (started !== null || !stop.signal.aborted) throw error;
+      process.stderr.write(
+        `stopped before a session host accepted the prompt; it may be stored: see ${pasted('session list')}\n`,
+      );
+      return EXIT.detached;
+    } finally {
+      stop.release();
     }
-    const session = bus.client.session(started.id);
-    if (flags.on('detach')) return detach(invocation, bus, session);
-    const from = Math.max(shown + 1, started.n ?? 1);
-    return joinSession(invocation, bus, session, { from, after: started.n, stay, onShown: (n) => (shown = n) });
   });
 }
 
@@ -49,7 +67,10 @@ type SentPrompt = Promise<{
 }>;
 
 /** Checks the whole command line before anything is started. */
-async function prepare(invocation: Invocation, prompt: string): Promise<(bus: OpenBus) => SentPrompt> {
+async function prepare(
+  invocation: Invocation,
+  prompt: string,
+): Promise<(bus: OpenBus, signal: AbortSignal) => SentPrompt> {
   const { flags } = invocation;
   const goOn = flags.text('session');
   // All attempts use one id: repeating the command has no effect.
@@ -57,10 +78,10 @@ async function prepare(invocation: Invocation, prompt: string): Promise<(bus: Op
   if (goOn === undefined) {
     const body = await startBody(invocation, prompt);
     const sessionId = sessionIdOf(invocation) ?? newSessionId();
-    return async (bus) => {
+    return async (bus, signal) => {
       if (bus.embedded) expectRoot(invocation, body);
       const session = bus.client.session(sessionId);
-      const sent = await session.wire.send('start', body, { id, ...SENDING, signal: bus.gone });
+      const sent = await session.wire.send('start', body, { id, ...SENDING, signal });
       return { session, sent };
     };
   }
@@ -74,9 +95,9 @@ async function prepare(invocation: Invocation, prompt: string): Promise<(bus: Op
   const model = modelOf(flags.text('model'), callerFolder(invocation.env));
   const baseUrl = baseUrlOf(flags.text('base-url'));
   const mode = flags.text('persona-mode');
-  return async (bus) => {
+  return async (bus, signal) => {
     const session = await findSession(bus.client, goOn);
-    const sent = await session.prompt(prompt, { model, baseUrl, mode, id, ...SENDING, signal: bus.gone });
+    const sent = await session.prompt(prompt, { model, baseUrl, mode, id, ...SENDING, signal });
     return { session, sent };
   };
 }

@@ -205,6 +205,8 @@ async function provision(
   if (isFailure(hooks)) return failed(hooks);
   const rules = rulesOfSession(ports, ref.tenant, settings);
   const root = pinned.root ?? settings.root ?? defaultRootIn(rules, ports.defaultRoot);
+  const replaced = pinned.definition ? undefined : replacedServer(persona, served, settings);
+  if (replaced) return failed(replaced);
   const mcpServers = mcpServersOf(persona, served, settings);
   const { stand_ins: standIns } = settings;
   if (rules.stand_ins === 'none' && Object.keys(standIns ?? {}).length > 0)
@@ -317,13 +319,34 @@ export function chooseModel(
   };
 }
 
-/** The MCP servers that this host opens: of the start, and of the persona unless another process serves the persona. */
+/**
+ * The failure of a start with an MCP server of the same name as one of its persona: which one the author meant is unknown,
+ * and rules of the persona name its tools.
+ */
+function replacedServer(
+  { mcp_servers = {} }: Pick<Persona, 'mcp_servers'>,
+  served: true | undefined,
+  settings: Pick<StartSettings, 'mcp_servers'>,
+): Failure | undefined {
+  if (served) return undefined;
+  const name = Object.keys(settings.mcp_servers ?? {}).find((own) => Object.hasOwn(mcp_servers, own));
+  if (name === undefined) return undefined;
+  return {
+    code: 'mcp_server_failed',
+    message: `mcp_servers.${name}: the persona has a server of this name; give this one another name`,
+  };
+}
+
+/**
+ * The MCP servers that this host opens: of the start, and of the persona unless another process serves the persona. In a
+ * session of an earlier release both may have one of a name: that of the persona is used.
+ */
 export function mcpServersOf(
   { mcp_servers }: Pick<Persona, 'mcp_servers'>,
   served: true | undefined,
   settings: Pick<StartSettings, 'mcp_servers'> | null,
 ): McpServers {
-  return { ...(served ? {} : mcp_servers), ...settings?.mcp_servers };
+  return { ...settings?.mcp_servers, ...(served ? {} : mcp_servers) };
 }
 
 // A child session is never a daemon: delegated work ends with its answer.

@@ -75,10 +75,17 @@ export function startRetentionJob(
   /** Finds deletions from before the job's start, by the newest record of each session. */
   async function findOlder(): Promise<void> {
     let some: SessionRef[] = [];
+    let purgeAtMs = clock.monotonicMs() + lookEveryMs;
     const findSome = async () => {
       await sideBySide(some, findOne);
       some = [];
-      if (waiting.size >= WAITING_MAX) await purgeWaiting();
+      if (waiting.size < WAITING_MAX && clock.monotonicMs() < purgeAtMs) return;
+      // Reading a very large bus takes longer than a deletion may wait.
+      await findNew();
+      await purgeWaiting().catch(() => {
+        // The purge stays in the list. The round repeats it at its end, and reports it.
+      });
+      purgeAtMs = clock.monotonicMs() + lookEveryMs;
     };
     for (const tenant of await purge.tenants()) {
       for await (const ref of journal.sessions(tenant)) {

@@ -7,8 +7,15 @@
  *          the record for which it was stored is still to be written.
  * SWEEP-2  A blob is removed only at the revision of its entry that the sweep has read: a renewed blob stays.
  */
-import type { Journal, Purge, StoredBlob } from '@coxswain/ports';
-import { type Actor, BOUNDS, decodeRecord, type SessionRef, tombstoneIn } from '@coxswain/protocol';
+import type { Journal, Purge, StoredBlob, StoredRecord } from '@coxswain/ports';
+import {
+  type Actor,
+  BOUNDS,
+  decodeRecord,
+  RecordNotServedError,
+  type SessionRef,
+  tombstoneIn,
+} from '@coxswain/protocol';
 import { SIDE_BY_SIDE } from '../hosting/load-limit.ts';
 import { type DeletePorts, type Deletion, deleteSession, hashesIn } from './delete-from-outside.ts';
 import { isAtRest } from './ended-record.ts';
@@ -31,7 +38,8 @@ export type SweptSession = { readonly ref: SessionRef; readonly deletion: Deleti
 
 /**
  * Deletes ended sessions whose time is over, tenant by tenant, and completes unfinished deletions. Ends at `max`; the
- * next sweep continues. Yields each session with the result of its deletion, also of a rejected one.
+ * next sweep continues. Yields each session with the result of its deletion, also of a rejected one: `record_unreadable`
+ * for a session with a record that no replica serves.
  * @throws errors of the ports. Earlier deletions remain done.
  */
 export async function* sweepSessions(
@@ -46,12 +54,18 @@ export async function* sweepSessions(
     const reason = kept === null ? undefined : 'past its retention';
     for await (const ref of dueIn(ports, tenant, kept === null ? null : nowMs - kept)) {
       if (deleted >= max) return;
-      const deletion = await deleteSession(ports, ref, { by, dryRun, reason });
+      const deletion = await deleteSession(ports, ref, { by, dryRun, reason }).catch(rejectionOf);
       // A rejected deletion does not count towards `max`: the next sweep rejects it again.
       if (deletion.status !== 'refused') deleted++;
       yield { ref, deletion };
     }
   }
+}
+
+/** The other sessions do not wait for the repair of one record. */
+function rejectionOf(error: unknown): Deletion {
+  if (!(error instanceof RecordNotServedError)) throw error;
+  return { status: 'refused', code: 'record_unreadable', message: error.message };
 }
 
 async function* dueIn(
@@ -78,7 +92,14 @@ async function isDue(
   ref: SessionRef,
   untilMs: number | null,
 ): Promise<boolean> {
-  const last = await journal.last(ref);
+  let last: StoredRecord | null;
+  try {
+    last = await journal.last(ref);
+  } catch (error) {
+    // Its deletion reads the record again, and the sweep reports the failure.
+    if (error instanceof RecordNotServedError) return true;
+    throw error;
+  }
   if (!last) return false;
   if (tombstoneIn(last.bytes)) return purge.hasBefore(ref, last.fence);
   if (untilMs === null) return false;

@@ -2,7 +2,7 @@ import type { Principal } from '../auth/mod.ts';
 import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
 import { LimitedReads } from './limited-reads.ts';
 
-/** Maximum numbers of concurrent exports, and of exports that wait, of all principals and of each. */
+/** Maximum numbers of concurrent exports, and of exports that wait, of all principals and of each. A tenant has half of all. */
 export interface ExportBounds {
   readonly all: number;
   readonly perPrincipal: number;
@@ -18,13 +18,13 @@ const EXPORT_BOUNDS: ExportBounds = {
 
 /**
  * Slots of exports. An export is read at the speed of its client, so it occupies a slot for long: other reads have their
- * own slots, and a principal cannot occupy all of them.
+ * own slots, and neither a principal nor a tenant can occupy all of them.
  */
 export class ExportSlots {
   readonly #bounds: ExportBounds;
   readonly #all: LimitedReads;
-  /** The slots of each principal with an export. */
-  readonly #byPrincipal = new Map<string, LimitedReads>();
+  /** The slots of each tenant and of each principal (`TENANT/NAME`) with an export. */
+  readonly #byHolder = new Map<string, LimitedReads>();
 
   constructor(bounds: ExportBounds = EXPORT_BOUNDS) {
     this.#bounds = bounds;
@@ -39,24 +39,37 @@ export class ExportSlots {
    */
   async acquire({ tenant, name }: Principal, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
-    const key = `${tenant}/${name}`;
-    const own = this.#byPrincipal.get(key) ?? new LimitedReads(this.#bounds.perPrincipal, this.#bounds.waiting);
-    this.#byPrincipal.set(key, own);
+    const { all, perPrincipal, waiting } = this.#bounds;
     const untilMs = performance.now() + GATEWAY_BOUNDS.readWaitsMs;
-    const releaseOwn = await own.acquire(signal, untilMs);
-    const leave = () => {
-      releaseOwn();
-      if (own.isIdle) this.#byPrincipal.delete(key);
+    const releases: (() => void)[] = [];
+    const releaseAll = () => {
+      for (const release of releases.reverse()) release();
     };
     try {
-      const release = await this.#all.acquire(signal, untilMs);
-      return () => {
-        release();
-        leave();
-      };
+      releases.push(
+        await this.#acquireOf(`${tenant}/${name}`, new LimitedReads(perPrincipal, waiting), signal, untilMs),
+      );
+      releases.push(await this.#acquireOf(tenant, new LimitedReads(all / 2, waiting), signal, untilMs));
+      releases.push(await this.#all.acquire(signal, untilMs));
+      return releaseAll;
     } catch (error) {
-      leave();
+      releaseAll();
       throw error;
     }
+  }
+
+  async #acquireOf(
+    holder: string,
+    empty: LimitedReads,
+    signal: AbortSignal | undefined,
+    untilMs: number,
+  ): Promise<() => void> {
+    const slots = this.#byHolder.get(holder) ?? empty;
+    this.#byHolder.set(holder, slots);
+    const release = await slots.acquire(signal, untilMs);
+    return () => {
+      release();
+      if (slots.isIdle) this.#byHolder.delete(holder);
+    };
   }
 }

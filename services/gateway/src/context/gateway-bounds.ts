@@ -71,11 +71,11 @@ export const GATEWAY_BOUNDS = {
   pageApprovalsMaxBytes: 4 * 1024 * 1024,
   /** Size of the records of a page. The page ends after the record that reaches it. */
   pageMaxBytes: 2 * 1024 * 1024,
-  /** Connections that follow sessions (SSE and WebSocket): per session, per principal, and per process. */
+  /** Connections that follow sessions (SSE and WebSocket): per session, per principal, and per process; a tenant has half. */
   watchersPerSessionMax: 1_024,
   watchersPerPrincipalMax: 2_048,
   watchersMax: 4_096,
-  /** Connections that inspect sessions, per process and per principal. Each has its own machine. */
+  /** Connections that inspect sessions, per process and per principal; a tenant has half. Each has its own machine. */
   inspectorsMax: 256,
   inspectorsPerPrincipalMax: 64,
   /** Sessions whose folded machine is kept for the next inspector. */
@@ -122,7 +122,7 @@ export const GATEWAY_BOUNDS = {
   expensiveReadsMax: 16,
   /** Maximum number of records, each up to 512 KiB, that are prefetched of a whole journal. A tree reads 16 at once. */
   journalReadAhead: 16,
-  /** Concurrent exports, of all principals and of each, and the maximum duration of each. */
+  /** Concurrent exports, of all principals and of each, and the maximum duration of each. A tenant has half of all. */
   exportsMax: 8,
   exportsPerPrincipalMax: 2,
   exportMaxMs: 60 * 60_000,

@@ -56,47 +56,54 @@ export class PageRoom {
   }
 }
 
-/** The room of all watchers, and a quarter of it for those of each principal. */
+/** The room of all watchers, half of it for those of each tenant, and a quarter for those of each principal. */
 export class PageRooms {
   readonly #ofAll: PageRoom;
-  readonly #create: () => PageRoom;
-  /** The room of each principal whose watchers read or hold pages. */
-  readonly #byPrincipal = new Map<string, PageRoom>();
+  readonly #create: (share: number) => PageRoom;
+  /** The rooms of each tenant and of each principal (`TENANT/NAME`) whose watchers read or hold pages. */
+  readonly #byHolder = new Map<string, PageRoom>();
 
-  /** @param create creates the room of one principal. */
+  /** @param create creates the room of one tenant or principal, from its share. */
   constructor(
     ofAll: PageRoom = new PageRoom(GATEWAY_BOUNDS.catchUpsMaxBytes),
-    create = () => new PageRoom(GATEWAY_BOUNDS.catchUpsMaxBytes / 4),
+    create = (share: number) => new PageRoom(GATEWAY_BOUNDS.catchUpsMaxBytes * share),
   ) {
     this.#ofAll = ofAll;
     this.#create = create;
   }
 
   /**
-   * Acquires a slot of the principal's room, then one of the room of all. Both waits share one time limit.
+   * Acquires a slot of the principal's room, then one of the tenant's, then one of the room of all. The waits share one
+   * time limit.
    * @param signal ends the wait.
    * @returns a function whose result may be called repeatedly.
    * @throws as {@link PageRoom.acquire}.
    */
   async acquire({ tenant, name }: Principal, signal: AbortSignal): Promise<AddPage> {
-    const key = `${tenant}/${name}`;
-    const own = this.#byPrincipal.get(key) ?? this.#create();
-    this.#byPrincipal.set(key, own);
+    const own = [this.#roomOf(`${tenant}/${name}`, 1 / 4), this.#roomOf(tenant, 1 / 2)];
     const untilMs = performance.now() + GATEWAY_BOUNDS.catchUpWithinMs;
     const acquired: AddPage[] = [];
     const add = (bytes: number) => {
       const removals = acquired.map((addTo) => addTo(bytes));
       return () => {
         for (const remove of removals.splice(0)) remove();
-        if (own.isEmpty && this.#byPrincipal.get(key) === own) this.#byPrincipal.delete(key);
+        for (const { holder, room } of own)
+          if (room.isEmpty && this.#byHolder.get(holder) === room) this.#byHolder.delete(holder);
       };
     };
     try {
-      for (const room of [own, this.#ofAll]) acquired.push(await room.acquire(signal, untilMs));
+      for (const room of [...own.map(({ room }) => room), this.#ofAll])
+        acquired.push(await room.acquire(signal, untilMs));
       return add;
     } catch (error) {
       add(0)();
       throw error;
     }
+  }
+
+  #roomOf(holder: string, share: number): { readonly holder: string; readonly room: PageRoom } {
+    const room = this.#byHolder.get(holder) ?? this.#create(share);
+    this.#byHolder.set(holder, room);
+    return { holder, room };
   }
 }

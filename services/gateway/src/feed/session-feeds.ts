@@ -19,7 +19,7 @@ export interface Seat {
 }
 
 /**
- * Maximum numbers of watchers. `lingersMs` is the time in milliseconds for which a session is followed without
+ * Maximum numbers of watchers; each tenant has half of `all`. `lingersMs` is the time in milliseconds for which a session is followed without
  * watchers.
  */
 export interface FeedBounds {
@@ -42,7 +42,8 @@ export class SessionFeeds {
   readonly #bounds: FeedBounds;
   readonly #metrics: GatewayMetrics;
   readonly #followed = new Map<string, FollowedSession>();
-  readonly #byPrincipal = new Map<string, number>();
+  /** The watchers of each tenant and of each principal (`TENANT/NAME`). */
+  readonly #byHolder = new Map<string, number>();
   #watchers = 0;
 
   constructor(metrics: GatewayMetrics, bounds: FeedBounds = FEED_BOUNDS) {
@@ -57,13 +58,14 @@ export class SessionFeeds {
   join(session: Session, principal: Principal, kind: 'sse' | SocketKind): Seat {
     const key = sessionKey(session.ref);
     const who = `${principal.tenant}/${principal.name}`;
-    const ofPrincipal = this.#byPrincipal.get(who) ?? 0;
     const tooManyProblem = (whose: string, most: number) => {
       const message = `${most} connections already follow ${whose}, the maximum of this gateway`;
       return new Problem('too_many_watchers', message, { headers: { 'retry-after': '5' } });
     };
     if (this.#watchers >= this.#bounds.all) throw tooManyProblem('sessions', this.#bounds.all);
-    if (ofPrincipal >= this.#bounds.perPrincipal)
+    if (this.#of(principal.tenant) >= this.#bounds.all / 2)
+      throw tooManyProblem('sessions of this tenant', this.#bounds.all / 2);
+    if (this.#of(who) >= this.#bounds.perPrincipal)
       throw tooManyProblem('sessions with this token', this.#bounds.perPrincipal);
     let followed = this.#followed.get(key);
     if (followed && followed.watchers >= this.#bounds.perSession)
@@ -78,8 +80,15 @@ export class SessionFeeds {
     const joined = followed;
     clearTimeout(joined.leaving);
     joined.watchers++;
-    this.#watchers++;
-    this.#byPrincipal.set(who, ofPrincipal + 1);
+    const count = (one: 1 | -1) => {
+      this.#watchers += one;
+      for (const holder of [principal.tenant, who]) {
+        const left = this.#of(holder) + one;
+        if (left > 0) this.#byHolder.set(holder, left);
+        else this.#byHolder.delete(holder);
+      }
+    };
+    count(1);
     this.#metrics.watchers.inc({ kind });
     this.#metrics.feeds.set(this.#followed.size);
     let seated = true;
@@ -89,14 +98,15 @@ export class SessionFeeds {
         if (!seated) return;
         seated = false;
         joined.watchers--;
-        this.#watchers--;
+        count(-1);
         this.#metrics.watchers.dec({ kind });
-        const left = (this.#byPrincipal.get(who) ?? 1) - 1;
-        if (left > 0) this.#byPrincipal.set(who, left);
-        else this.#byPrincipal.delete(who);
         if (joined.watchers === 0) this.#release(key, joined);
       },
     };
+  }
+
+  #of(holder: string): number {
+    return this.#byHolder.get(holder) ?? 0;
   }
 
   /** Stops all feeds. */

@@ -5,11 +5,12 @@ import { GATEWAY_BOUNDS, Problem } from '../context/mod.ts';
 export class InspectorSeats {
   readonly #all: number;
   readonly #each: number;
-  readonly #byPrincipal = new Map<string, number>();
+  /** The slots of each tenant and of each principal (`TENANT/NAME`). */
+  readonly #byHolder = new Map<string, number>();
   #taken = 0;
 
   /**
-   * @param all maximum of this process.
+   * @param all maximum of this process; half of it for each tenant.
    * @param each maximum per principal.
    */
   constructor(all: number = GATEWAY_BOUNDS.inspectorsMax, each: number = GATEWAY_BOUNDS.inspectorsPerPrincipalMax) {
@@ -24,17 +25,23 @@ export class InspectorSeats {
    */
   acquire({ tenant, name }: Pick<Principal, 'tenant' | 'name'>): () => void {
     const who = `${tenant}/${name}`;
-    const own = this.#byPrincipal.get(who) ?? 0;
     if (this.#taken >= this.#all) throw tooManyProblem('sessions', this.#all);
-    if (own >= this.#each) throw tooManyProblem('sessions with this token', this.#each);
-    this.#taken++;
-    this.#byPrincipal.set(who, own + 1);
-    return () => {
-      this.#taken--;
-      const left = (this.#byPrincipal.get(who) ?? 1) - 1;
-      if (left > 0) this.#byPrincipal.set(who, left);
-      else this.#byPrincipal.delete(who);
+    if (this.#of(tenant) >= this.#all / 2) throw tooManyProblem('sessions of this tenant', this.#all / 2);
+    if (this.#of(who) >= this.#each) throw tooManyProblem('sessions with this token', this.#each);
+    const add = (count: 1 | -1) => {
+      this.#taken += count;
+      for (const holder of [tenant, who]) {
+        const left = this.#of(holder) + count;
+        if (left > 0) this.#byHolder.set(holder, left);
+        else this.#byHolder.delete(holder);
+      }
     };
+    add(1);
+    return () => add(-1);
+  }
+
+  #of(holder: string): number {
+    return this.#byHolder.get(holder) ?? 0;
   }
 }
 

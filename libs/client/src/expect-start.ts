@@ -1,0 +1,22 @@
+/** The check that a reader can follow a session from a record on. */
+import { ReadRefusedError } from './client-errors.ts';
+import type { JournalStart } from './transport.ts';
+
+/**
+ * Checks that the first record exists or is the next one. Otherwise the reader would wait for a record that may never
+ * come: the journal was restored to fewer records, or the session was deleted and started again.
+ * @param lastNumber reads the number of the newest record; 0 without records.
+ * @throws ReadRefusedError `record_not_there`; the errors of `lastNumber`.
+ */
+export async function expectStart(from: JournalStart, lastNumber: () => Promise<number>): Promise<void> {
+  // Record 1 may be waited for, and needs no request.
+  if (from === 'newest' || from <= 1) return;
+  const newest = await lastNumber();
+  if (from <= newest + 1) return;
+  throw new ReadRefusedError(
+    'record_not_there',
+    `from: record ${from} does not exist: the newest record is ${newest}; ` +
+      `read the session from record 1, or from record ${newest + 1} for new records only`,
+    'from',
+  );
+}
