@@ -52,6 +52,13 @@ test('a shell that has taken in what cox env says is told the same again, and wh
   expect(old.stderr).toContain(`is at nats://${host}: unset NATS_URL, or cox env --state-dir ${bed.stateDir}`);
 });
 
+test('cox health names it', async () => {
+  const { stdout } = await bed.run(['health', '--json']);
+  expect(jsonLines(stdout)).toMatchObject([
+    { service: 'up', healthy: true, message: expect.stringMatching(/^cox up is /) },
+  ]);
+});
+
 test('cox doctor says of it that it answers, also where another bus is asked about', async () => {
   const { stdout } = await bed.run(['doctor', '--json', '--nats', 'nats://127.0.0.1:9']);
   const found = jsonLines(stdout).find((check) => check.name === 'gateway');

@@ -32,6 +32,27 @@ test('a page may start after a prefix of an id; an unknown id is rejected', () =
   expect(() => ids(1, 'x')).toThrow('session_not_found');
 });
 
+test('a start that was rejected has no record: it is no deleted session', async () => {
+  const stopped = { n: 1, at: '2026-01-01T00:00:00.000Z', state: 'stopped', stop_reason: null } as const;
+  const listings: Record<string, WireSessionListing | null> = {
+    kept: { session_id: 'kept', ...stopped },
+    rejected: null,
+    gone: { session_id: 'gone', ...stopped, state: 'deleted', deleted: { by: null, reason: null } },
+  };
+  async function* sessions(): AsyncGenerator<PlacedSession, void, undefined> {
+    for (const [sessionId, listing] of Object.entries(listings))
+      yield { sessionId, seq: 1, listing: async () => listing };
+  }
+  const few = {
+    sessionIds: async () => Object.keys(listings),
+    placeInList: async (sessionId: string) => ({ sessionId, seq: 1 }),
+    newestSessions: async () => ({ total: 3, left: 3, sessions: sessions() }),
+  };
+  const page = (deleted: boolean) => pageOfSessions(few, few, { limit: 9, after: undefined, deleted });
+  expect(await page(false)).toMatchObject({ unlisted: 1, total: 2, left: 0 });
+  expect(await page(true)).toMatchObject({ unlisted: 0, total: 2, left: 0 });
+});
+
 describe('of many sessions', () => {
   const many = Array.from({ length: 2_000 }, (_, at) => `s${String(9_999 - at)}`);
   const deleted = new Set(['s9998', 's9996']);

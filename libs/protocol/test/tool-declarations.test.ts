@@ -32,6 +32,13 @@ describe('a definition', () => {
   const tool = { name: 't', description: 'd', inputSchema: { type: 'object' }, execute: () => 'x' };
 
   test.each<[string, object, string]>([
+    ['hooks', { PreToolUse: { handler: () => null } }, 'execute }); found PreToolUse'],
+    ['nothing', {}, 'execute }); found no member'],
+  ])('%s in place of a tool: the message names what was found', (_, given, found) => {
+    expect(() => readTool(given)).toThrow(`not a tool: expected defineTool({ name, description, inputSchema, ${found}`);
+  });
+
+  test.each<[string, object, string]>([
     ['a Zod schema of a text', { inputSchema: z.string() }, 'inputSchema must describe an object, not "string"'],
     ['JSON Schema of a list', { inputSchema: { type: 'array' } }, 'inputSchema must describe an object, not "array"'],
     ['half a surrogate pair in the description', { description: 'a\ud83d' }, 'description: ill-formed Unicode'],

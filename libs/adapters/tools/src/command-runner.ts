@@ -8,6 +8,7 @@
 import { once } from 'node:events';
 import { lstat, rm, stat } from 'node:fs/promises';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
+import { dirname } from 'node:path';
 import { cutText } from '@coxswain/protocol';
 import { commandEnvironment } from './command-environment.ts';
 import { type AnswerFrame, lineOf, RunFrame, readFrames } from './command-frames.ts';
@@ -207,6 +208,11 @@ async function isAnswered(path: string): Promise<boolean> {
 }
 
 async function listenPrivately(server: Server, path: string): Promise<void> {
+  // `listen` reports EACCES for a missing folder too.
+  await stat(dirname(path)).catch((error: unknown) => {
+    if (systemCode(error) !== 'ENOENT') throw error;
+    throw new CommandSocketError(`commands cannot be served at ${path}: there is no folder ${dirname(path)}`);
+  });
   const listening = once(server, 'listening');
   // `listen` creates the socket within this call, so the mask affects no other file.
   const mask = process.umask(0o177);

@@ -140,6 +140,15 @@ test('only its user may use the socket, and only one process serves it', async (
   await runner.ping();
 });
 
+test('a socket in a missing folder is rejected with the name of the folder', async () => {
+  const { outside } = await freshSocket();
+  const folder = join(outside, 'missing');
+  await expect(startCommandRunner(join(folder, 'runner.sock'))).rejects.toMatchObject({
+    code: 'command_socket_unusable',
+    message: expect.stringContaining(`there is no folder ${folder}`),
+  });
+});
+
 test('a socket that a killed process left behind is replaced, and a file is not', async () => {
   const { outside, socket, run } = await freshSocket();
   const dead = await listener(`${socket}.1`, () => undefined);

@@ -125,7 +125,7 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
     // The file contains the id of the server process, which changes with a restart.
     afterRestart = () => void announce().catch((error: Error) => standardStreams.err(`${error.message}\n`));
   }
-  const checked = { title: 'the instance', ping: instance.ping, remark: instance.remark };
+  const checked = { title: 'cox up', ping: instance.ping, remark: instance.remark };
   const endHealth = await answerHealth(stateDir, 'up', checked, (problem) => standardStreams.err(`${problem}\n`));
   ready(json, { nats_url: server.url, token: server.token, state_dir: stateDir, ...metricsMember(instance) }, gateway);
   if (!json) {

@@ -50,7 +50,7 @@ export function pageOf<T extends { readonly session_id: string }>(
 
 /** A page, and the numbers of sessions that it does not show. */
 export interface PageOfSessions extends Page<WireListedSession> {
-  /** Number of deleted sessions that were left out. */
+  /** Number of deleted sessions that were left out. A rejected start has no record: it is neither listed nor counted. */
   readonly unlisted: number;
   /** Number of all sessions. */
   readonly total: number;
@@ -66,14 +66,13 @@ export async function pageOfSessions(
   client: Pick<BusClient, 'sessionIds'>,
   { limit, after, deleted }: WantedPage & { readonly deleted: boolean },
 ): Promise<PageOfSessions> {
-  const isHidden = (listing: WireListedSession | null) => listing === null || (listing.deleted && !deleted);
   const whole = await wire.newestSessions();
   if (whole.total <= ALL_READ_MAX) {
     const all: WireListedSession[] = [];
     let unlisted = 0;
     for await (const { listing } of listingsOf(whole.sessions))
-      if (listing === null || isHidden(listing)) unlisted++;
-      else all.push(listing);
+      if (listing?.deleted && !deleted) unlisted++;
+      else if (listing) all.push(listing);
     return { ...pageOf(all.sort(mostRecentFirst), { limit, after }), unlisted, total: all.length + unlisted };
   }
   let list = whole;
@@ -89,8 +88,8 @@ export async function pageOfSessions(
     if (items.length === limit) break;
     passed++;
     last = place.sessionId;
-    if (listing === null || isHidden(listing)) unlisted++;
-    else items.push(listing);
+    if (listing?.deleted && !deleted) unlisted++;
+    else if (listing) items.push(listing);
   }
   items.sort(mostRecentFirst);
   return { items, left: Math.max(0, list.left - passed), last, unlisted, total: list.total };

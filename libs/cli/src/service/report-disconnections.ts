@@ -29,8 +29,8 @@ export function reportDisconnections({ title, ping, report, everyMs = POLL_MS }:
     if (hasEnded) return;
     if (why !== null && !isDisconnected)
       report(
-        `${title} is disconnected: ${why}; it retries automatically. A cox up that has ended does not return under ` +
-          'the same address: if it was the bus, stop this with Ctrl-C and start it again',
+        `${title} is disconnected: ${why}; it retries automatically. If cox up came back with another address or ` +
+          'token, stop this with Ctrl-C and start it again',
       );
     if (why === null && isDisconnected) report(`${title} is connected again`);
     isDisconnected = why !== null;

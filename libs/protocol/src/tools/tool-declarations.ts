@@ -194,6 +194,8 @@ const MISNAMED: Readonly<Record<string, string>> = {
   traits: 'idempotent, longRunning, sequential, terminates',
 };
 
+const NOT_A_TOOL = 'not a tool: expected defineTool({ name, description, inputSchema, execute })';
+
 /**
  * Validates a definition, which may be JavaScript. Whether a JSON Schema is valid is not checked: `inputSchemaProblem`
  * (validate-arguments.ts).
@@ -201,12 +203,15 @@ const MISNAMED: Readonly<Record<string, string>> = {
  */
 export function readTool(given: unknown): DeclaredTool {
   const tool = given as Tool;
-  if (typeof tool !== 'object' || tool === null)
-    throw new ToolDefinitionError('not a tool: expected defineTool({ name, description, inputSchema, execute })');
+  if (typeof tool !== 'object' || tool === null) throw new ToolDefinitionError(NOT_A_TOOL);
   const { name, description, inputSchema, execute, needsApproval, forSession, stop, ...flags } = tool;
   const subject = `the tool ${JSON.stringify(name)?.slice(0, 140)}`;
   for (const [member, right] of Object.entries(MISNAMED))
     if (Object.hasOwn(tool, member)) throw new ToolDefinitionError(`${subject}: ${member} is named ${right}`);
+  if (name === undefined && execute === undefined) {
+    const found = Object.keys(tool).join(', ').slice(0, 140) || 'no member';
+    throw new ToolDefinitionError(`${NOT_A_TOOL}; found ${found}`);
+  }
   if (typeof execute !== 'function')
     throw new ToolDefinitionError(`${subject} is not a tool: its member execute must be a function`);
   if (!['undefined', 'boolean', 'function'].includes(typeof needsApproval))
