@@ -79,9 +79,12 @@ function ownChange(
   const before = records.slice(0, n - 1).flatMap((record) => record.events);
   const table = before.findLast((event) => event.type === 'hooks_changed')?.table ?? [];
   const isThere = (hook: string) => table.some((registration) => registration.id === hook);
-  const asked = before.findLast((event) => event.type === 'hook_call' && event.point === point);
-  const batch = asked?.type === 'hook_call' ? (asked.payload as { readonly calls?: readonly Json[] }).calls : undefined;
-  const verdicts = { '*': verdictAt(point, batch?.length ?? 0, random) };
+  // Later hooks of the same question leave a large payload out.
+  const asked = before.findLast(
+    (event) => event.type === 'hook_call' && event.point === point && event.payload !== undefined,
+  );
+  const batch = asked?.type === 'hook_call' ? asked.payload?.calls : undefined;
+  const verdicts = { '*': verdictAt(point, Array.isArray(batch) ? batch.length : 0, random) };
   return input.answers.every(({ hook }) => isThere(hook)) ? { verdicts } : null;
 }
 
