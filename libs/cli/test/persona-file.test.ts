@@ -55,6 +55,7 @@ test('a folder is a persona.yaml with its prompt.md', async () => {
 test('a problem is reported with exit code 2, and its line and column', async () => {
   await expect(readPersona(await persona('- a'))).rejects.toMatchObject({
     exitCode: 2,
+    code: 'persona_invalid',
     message: expect.stringContaining('must be an object with name, version'),
   });
   const wrong = async (text: string, name?: string) =>

@@ -9,7 +9,7 @@ import {
   whatLiesAt,
 } from '@coxswain/personas/persona-file';
 import { cutGraphemes, ID_PATTERN } from '@coxswain/protocol';
-import { usageError } from '../line/mod.ts';
+import { CliError, EXIT, usageError } from '../line/mod.ts';
 import { personaOfFolder } from './file-effects.ts';
 import type { FolderTrust } from './folder-trust.ts';
 
@@ -82,11 +82,11 @@ export async function chooseCrew(
 }
 
 /**
- * Reads and checks a persona: a file, or a folder with a persona.yaml. @throws CliError with exit code 2 naming the
- * problem.
+ * Reads and checks a persona: a file, or a folder with a persona.yaml.
+ * @throws CliError `persona_invalid` with exit code 2, naming the problem.
  */
 export function readPersona(path: string): Promise<PersonaFile> {
   return readPersonaFile(path).catch((error: Error) => {
-    throw error instanceof PersonaFileError ? usageError(error.message) : error;
+    throw error instanceof PersonaFileError ? new CliError(EXIT.usage, error.code, error.message) : error;
   });
 }

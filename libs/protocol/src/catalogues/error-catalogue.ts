@@ -834,9 +834,9 @@ export const ERROR_CATALOGUE = {
     'Correct the file at the place that the message names: `export default defineTool({ … })`.',
   ),
   persona_invalid: exception(
-    'A persona has an unknown key or an invalid value.',
+    'A persona has an unknown key or an invalid value, or its file is missing or cannot be read.',
     'Starts nothing.',
-    'Correct the key: the message names its path and, if possible, the nearest valid key.',
+    'Correct what the message names: a path, or a key with, if possible, the nearest valid one. `cox persona check FILE` checks a file.',
   ),
   tool_definition_invalid: exception(
     'The definition of a served tool has an invalid name, schema or setting.',
