@@ -250,6 +250,16 @@ describe('an approval', () => {
     ]);
   });
 
+  test('shows a whole file as such: the call does not say whether the file exists', () => {
+    const v = view();
+    v.record([asks('c1', { path: 'plan.md', content: 'one\ntwo\n' })]);
+    expect(v.scrollback()).toEqual([
+      '  ? edit_file plan.md (whole file, 2 lines) waits for an approval (c1)',
+      '    + one',
+      '    + two',
+    ]);
+  });
+
   test('is decided by y, a or n and Enter; the next one is up at once, and Tab chooses another', () => {
     const v = view();
     v.take({ type: 'approvals', approvals: [ONE, TWO, THREE] });

@@ -52,10 +52,15 @@ function jsonParts(value: Json): Part[] {
     .map((text) => ({ text, first: INDENT, rest: INDENT }));
 }
 
-/** The number of added and removed lines, `+3 -1`; null for a call that edits no file. */
+/**
+ * The number of added and removed lines, `+3 -1`; for a whole file its lines, because its previous content is unknown
+ * here. Null for a call that edits no file.
+ */
 function editSize(args: Json): string | null {
   const edits = editsOf(args);
   if (edits === null) return null;
+  const [first] = edits;
+  if (first?.isWholeFile) return `(whole file, ${counted(hunkLines(first).length, 'line')})`;
   let added = 0;
   let removed = 0;
   for (const line of edits.flatMap(hunkLines)) {
@@ -98,6 +103,8 @@ interface Edit {
   readonly new: string;
   /** Arguments other than the two texts, such as `replace_all`. */
   readonly others: Json;
+  /** Whether the new text is the whole file. */
+  readonly isWholeFile?: true;
 }
 
 /** The edits of a call: one, or those of a list `edits`; null for other arguments. */
@@ -113,11 +120,11 @@ function editsOf(args: Json): readonly Edit[] | null {
   }
   const edit = editOf(fields);
   if (edit !== null) return [edit];
-  // A file that is written as a whole. Its previous content is unknown here.
   const isText = fields.encoding === undefined || fields.encoding === 'utf8';
   if (typeof fields.content !== 'string' || !isText || PATH_NAMES.every((name) => fields[name] === undefined))
     return null;
-  return [{ old: '', new: fields.content, others: without(fields, ['content', 'encoding', ...PATH_NAMES]) }];
+  const others = without(fields, ['content', 'encoding', ...PATH_NAMES]);
+  return [{ old: '', new: fields.content, others, isWholeFile: true }];
 }
 
 function editOf(value: Json): Edit | null {
