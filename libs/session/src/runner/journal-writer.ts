@@ -1,7 +1,7 @@
 /**
  * One step: the machine turns an input into events, they become a record, the record is appended, and its effects start.
  * This part of a runner holds the loaded session, and appends to its journal (RUNNER-1 to RUNNER-4, session-runner.ts).
- * Events are not published: watchers read the stored records. A session publishes receipts (receipts.ts) and deltas:
+ * Events are not published: watchers read the stored records. A session publishes receipts (send-receipts.ts) and deltas:
  * `streamAnswer` (stream-answer.ts), `SessionWorker` (progress of tools), `publishProgress` (crew-effects.ts).
  */
 import type { SessionSummary } from '@coxswain/ports';

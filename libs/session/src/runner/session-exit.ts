@@ -24,7 +24,7 @@ export class SessionLeft extends Error {}
  * - `deleted`: the journal has a tombstone.
  *
  * The host claims the session again with back-off after `late_append`, `journal_unavailable`, `unrecoverable` and
- * `load_failed`; after `foreign_writer`, the note of its owner decides (`Host.#retry`).
+ * `load_failed`; after `foreign_writer`, the note of its owner decides (`Host.#wakeAfterBackOff`).
  */
 export type LeaveReason =
   | 'foreign_writer'
