@@ -2,7 +2,8 @@
  * Runs the tool calls of a session. A call that arrives here has passed the hooks, the permission gate and any
  * approval: the turn machine requests the call only then (`callEffects` in libs/turn, calls/batch.ts). The call runs
  * with exactly the arguments that passed these checks. Whether a call that may have run is sent again: {@link
- * sendCall}. What its outcome causes: `decideCall` (calls/outcome.ts in libs/turn). If the outcome is unknown, a person
+ * sendCall}. That function is not reached if the session's tools cannot be reopened: then `SessionWorker.#callTool`
+ * (session-worker.ts) returns {@link INTERRUPTED}, without a probe, also for an idempotent call. What its outcome causes: `decideCall` (calls/outcome.ts in libs/turn). If the outcome is unknown, a person
  * may have to decide: `mustAskAboutUnknown` (approvals/approvals.ts in libs/turn).
  */
 import type { Blobs, Clock, ToolCall, ToolOutcome, Toolset } from '@coxswain/ports';
@@ -95,7 +96,8 @@ const RESEND_WITHIN_MS = 15_000;
  * Sends a call to its tool, or finds out the outcome of an earlier sending. A call that may have run, with an unknown
  * outcome, is sent again only if its tool is idempotent, the signal has not aborted, and this owner has sendings left
  * ({@link SENDINGS_MAX}). Otherwise it ends as `interrupted`. It ends as `unavailable` if no instance accepts it again
- * for {@link RESEND_WITHIN_MS}, or at once if another host owns the session.
+ * for {@link RESEND_WITHIN_MS}, or at once if another host owns the session. {@link runToolCall} reports `unavailable` as
+ * `error`, also for a call that may have run: no person is asked about it.
  */
 async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
   const { tool } = dispatch;

@@ -146,7 +146,8 @@ export class SessionIntake {
   }
 
   /**
-   * A timer that the session no longer waits for writes no record and does not claim the session. A timer that breaks the
+   * A timer whose id the session no longer waits for writes no record and does not claim the session. Only the id is compared
+   * here. The machine ignores a timer with another due time (`decideTimer` in libs/turn), after the claim. A timer that breaks the
    * machine has no sender to answer: the run ends as failed.
    * @returns false where it cannot be judged now.
    * @throws {SessionLeft}
