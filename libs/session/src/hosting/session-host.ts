@@ -239,13 +239,15 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   /**
-   * Claims a session, by what it finds:
-   * - In memory already, or with open effects: wakes its runner, which owns the session if an open effect is not a
-   *   timer (`SessionRunner.wake`).
-   * - Without open effects, or deleted: removes its note. It stays on disk. If another host wrote its newest record, outcomes
-   *   that this host kept for it are dropped.
-   * - Unreadable now: tries again later (`#wakeAfterBackOff`).
-   * - Not in memory, and the partition is lost meanwhile or the host is leaving: does nothing.
+   * Claims a session. The first case that applies decides:
+   * 1. The session is in memory: wakes its runner (`SessionRunner.wake`), which becomes the owner if an open effect is not a
+   *    timer.
+   * 2. Its newest record cannot be read now: wakes its runner later (`#wakeAfterBackOff`).
+   * 3. It is deleted: removes its note.
+   * 4. Its partition was lost meanwhile, or the host is leaving: does nothing.
+   * 5. Its newest record has no open effects, or it has no record: removes its note, and does not load it. If another host
+   *    wrote that record, drops the outcomes that this host kept for it.
+   * 6. It has open effects: makes a runner, and wakes it as in 1. The runner loads the session.
    */
   async claim({ ref, revision }: ActiveSession): Promise<void> {
     // A command may have loaded the session already. Loading starts none of its open effects.

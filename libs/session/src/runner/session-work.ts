@@ -62,9 +62,11 @@ export class SessionWork {
   }
 
   /**
-   * Whether work is in flight that a stopping host should let end: effects of {@link DRAINED}, and writes of timers and rules.
-   * A recorded effect that has not started counts too: the next owner could not know that it has not. An effect that
-   * another process has taken does not count, unless it is being stopped.
+   * Whether a stopping host should wait for work of this session. That is any of these:
+   * - a timer or rule that its store has not acknowledged
+   * - a running effect of {@link DRAINED}; not one that another process has taken, unless it is being stopped
+   * - an effect of {@link DRAINED} that is recorded and has not started, because this host has no lease: the next owner could
+   *   not know that it has not started
    */
   get hasWorkToDrain(): boolean {
     return this.#unacknowledged > 0 || this.#isHeldBack || this.effects.mustEnd(DRAINED);
