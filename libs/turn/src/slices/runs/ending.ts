@@ -15,6 +15,8 @@
  *   aborts (`thresholdReported`, budgets/spending.ts). For time, a timer wakes the session (`nextTimeThresholdMs`).
  * - Tokens and money for another answer: `uncoveredAnswer` (budgets/budgets.ts), at the end of a turn (`closeTurn`,
  *   turns.ts). The run aborts.
+ * - Tokens and money of a declared step: `overspent` (steps/steps.ts). The step fails, and its error boundary decides about
+ *   the run.
  * - Repairs of an invalid output: `outputRejection` (output.ts). The run fails.
  * - Restarts of a model call or compaction by new owners: `decideOwned` (owners.ts). After a model call the run fails.
  * - The wait for a process that serves the persona: `afterPersonaWaitExpiry` (steps/persona-waits.ts). The open step or the
