@@ -64,8 +64,8 @@ export function becameIn(
 }
 
 /**
- * Whether a record that does not reject a command ({@link rejectionIn}) queues it as an injection. Its delivery is
- * reported later.
+ * Whether a record queues a command as an injection, whose delivery is reported later. By the verb and the events only: the
+ * caller must know that the record does not reject the command ({@link rejectionIn}).
  */
 export function isQueuedBy(
   input: Pick<CommandInput, 'command_id' | 'body' | 'verb'>,
@@ -90,8 +90,9 @@ export function isDeferredBy(events: readonly SessionEvent[], commandId: string)
 }
 
 /**
- * The command that an event decides, and the decision. Null unless commands of this verb can be deferred. The command
- * need not have been deferred: the caller knows which were ({@link isDeferredBy}).
+ * The decision in an event on a command that may have been deferred, and the id of this command. Null for any other event,
+ * and for the rejection of a verb that is never deferred. The event does not show whether the command was deferred: the
+ * caller looks the id up among those of {@link isDeferredBy}.
  */
 export function deferredFateIn(event: SessionEvent): { readonly of: string; readonly fate: DeferredFate } | null {
   if (event.type === 'job_reported') return { of: event.command_id, fate: { stage: 'accepted' } };

@@ -2,8 +2,10 @@
  * Runs the tool calls of a session. A call that arrives here has passed the hooks, the permission gate and any
  * approval: the turn machine requests the call only then (`callEffects` in libs/turn, calls/batch.ts). The call runs
  * with exactly the arguments that passed these checks. Whether a call that may have run is sent again: {@link
- * sendCall}. What its outcome causes: `decideCall` (calls/outcome.ts in libs/turn). If the outcome is unknown, a person
- * may have to decide: `mustAskAboutUnknown` (approvals/approvals.ts in libs/turn).
+ * sendCall}. If the session's tools cannot be reopened, nothing is sent: `SessionWorker.#callTool` (session-worker.ts)
+ * returns {@link INTERRUPTED}, without a probe, also for an idempotent call. What the outcome of a call causes:
+ * `decideCall` (calls/outcome.ts in libs/turn). If the outcome is unknown, a person may have to decide:
+ * `mustAskAboutUnknown` (approvals/approvals.ts in libs/turn).
  */
 import type { Blobs, Clock, ToolCall, ToolOutcome, Toolset } from '@coxswain/ports';
 import {
@@ -85,7 +87,10 @@ const PROBES_MAX = PROBING_MAX_MS / PROBE_EVERY_MS;
 /**
  * The budget of one owner for a call whose workers die one after another. A sending costs one, and so does each move of it
  * to another instance by the toolset. A sending that begins with k left may be moved k times. So one owner starts a call
- * at most `SENDINGS_MAX` + 1 times, for example by one sending with three moves.
+ * at most `SENDINGS_MAX` + 1 times. With a budget of 3:
+ * - One sending with 3 moves is 4 starts, and costs 4.
+ * - A sending without a move costs 1. The next one may be moved 2 times. Together they are 1 + 3 = 4 starts.
+ * - A sending with 2 moves is 3 starts, and costs 3: nothing is left.
  */
 const SENDINGS_MAX = 3;
 /** How long an idempotent call that may have run is sent again while no instance accepts it: the former instance may restart. */
@@ -95,7 +100,8 @@ const RESEND_WITHIN_MS = 15_000;
  * Sends a call to its tool, or finds out the outcome of an earlier sending. A call that may have run, with an unknown
  * outcome, is sent again only if its tool is idempotent, the signal has not aborted, and this owner has sendings left
  * ({@link SENDINGS_MAX}). Otherwise it ends as `interrupted`. It ends as `unavailable` if no instance accepts it again
- * for {@link RESEND_WITHIN_MS}, or at once if another host owns the session.
+ * for {@link RESEND_WITHIN_MS}, or at once if another host owns the session. {@link runToolCall} reports `unavailable` as
+ * `error`, also for a call that may have run: no person is asked about it.
  */
 async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
   const { tool } = dispatch;

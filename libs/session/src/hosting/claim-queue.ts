@@ -1,6 +1,6 @@
 /**
  * The queue of sessions to claim: each waiting session once, in order, with a bound on concurrent claims. If all
- * sessions of a dead host were claimed at once, each would be as late as the last. `Host.#retry` repeats failed claims,
+ * sessions of a dead host were claimed at once, each would be as late as the last. `Host.#wakeAfterBackOff` repeats failed claims,
  * outside this queue.
  */
 import type { ActiveSession } from '@coxswain/ports';

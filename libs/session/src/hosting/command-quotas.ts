@@ -105,7 +105,7 @@ export class CommandQuotas {
     if (QUEUED.has(verb) && tenant.pendingBytes + command.bytes > quotas.pending_bytes)
       return {
         quota: 'pending_bytes',
-        message: `the sessions of the tenant have ${tenant.pendingBytes} bytes of queued messages; the quota is ${quotas.pending_bytes}`,
+        message: `the tenant's sessions on this host have ${tenant.pendingBytes} bytes of queued messages; the quota is ${quotas.pending_bytes}`,
       };
     return this.#storedProblem(tenant, quotas);
   }

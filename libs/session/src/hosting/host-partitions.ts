@@ -12,8 +12,10 @@
  * Who owns a session, step by step:
  * - Which host has a partition: `#wanted`, by `assignPartitions` (assign-partitions.ts) or the option `partitions`.
  * - Which sessions of its partitions a host claims: `#applyNotes`, `#recheckAllNotes` and `findOwner`, by the notes;
- *   `#released`, after another host has left one; {@link NoteComparison}, if a note was lost.
- * - Whether a claim loads the session: `Host.claim` (session-host.ts), only if it has open effects.
+ *   `#released`, after another host has left one; `#balanceOnce`, those of `#elsewhere` whose host is no longer alive;
+ *   {@link NoteComparison}, if a note was lost.
+ * - Whether a claim loads the session: `Host.claim` (session-host.ts), only if it has open effects. After a failure on
+ *   this host, `Host.#wakeAfterBackOff` loads it in any case. After a record of another host, `findOwner` decides.
  * - How its runner becomes the owner: `SessionLifecycle.takeOwnership` (runner/session-lifecycle.ts) appends `owned` with the next
  *   epoch, unless the runner's own host and generation wrote the newest record.
  * - How the former owner notices: the journal refuses its next append, `resolveRefusedAppend` (journal/append-record.ts) returns

@@ -73,7 +73,7 @@ const TRACES_AT_ONCE = 2;
 const TRANSCRIPTS_AT_ONCE = 8;
 /** How long the claim of one session waits for its runner, milliseconds. Then the next session is claimed. */
 const CLAIM_MAX_MS = 2_000;
-/** The waits before a session is claimed again (`#retry`). */
+/** The waits before a session is claimed again (`#wakeAfterBackOff`). */
 const CLAIM_BACK_OFF: BackOff = { firstMs: 500, maxMs: 30_000 };
 
 /** Makes a host. Nothing runs before {@link SessionHost.start}. */
@@ -93,7 +93,7 @@ class Host implements SessionHost, PartitionedSessions {
   readonly #leftovers: Leftovers;
   /** Null without metrics. */
   readonly #passivated: PassivatedCount | null;
-  /** Consecutive retries of a session, by its key: see `#retry`. */
+  /** Consecutive retries of a session, by its key: see `#wakeAfterBackOff`. */
   readonly #retries = new Map<string, number>();
   readonly #loads: LoadLimit;
   readonly #transcripts: LoadLimit;
@@ -239,13 +239,15 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   /**
-   * Claims a session, by what it finds:
-   * - In memory already, or with open effects: wakes its runner, which owns the session if an open effect is not a
-   *   timer (`SessionRunner.wake`).
-   * - Without open effects, or deleted: removes its note. It stays on disk. If another host wrote its newest record, outcomes
-   *   that this host kept for it are dropped.
-   * - Unreadable now: tries again later (`#retry`).
-   * - Not in memory, and the partition is lost meanwhile or the host is leaving: does nothing.
+   * Claims a session. The first case that applies decides:
+   * 1. The session is in memory: wakes its runner (`SessionRunner.wake`), which becomes the owner if an open effect is not a
+   *    timer.
+   * 2. Its newest record cannot be read now: wakes its runner later (`#wakeAfterBackOff`).
+   * 3. It is deleted: removes its note.
+   * 4. Its partition was lost meanwhile, or the host is leaving: does nothing.
+   * 5. Its newest record has no open effects, or it has no record: removes its note, and does not load it. If another host
+   *    wrote that record, drops the outcomes that this host kept for it.
+   * 6. It has open effects: makes a runner, and wakes it as in 1. The runner loads the session.
    */
   async claim({ ref, revision }: ActiveSession): Promise<void> {
     // A command may have loaded the session already. Loading starts none of its open effects.
@@ -273,7 +275,7 @@ class Host implements SessionHost, PartitionedSessions {
         { session_id: ref.sessionId, error: (error as Error).message },
         'a session cannot be claimed now',
       );
-      void this.#retry(ref, sessionKey(ref));
+      void this.#wakeAfterBackOff(ref, sessionKey(ref));
       return;
     }
     await this.#wake(ref, { newest });
@@ -425,7 +427,7 @@ class Host implements SessionHost, PartitionedSessions {
     // of another writer: there each attempt may write before it fails again.
     const keepsBackOff = left.reason === 'unrecoverable' || left.reason === 'foreign_writer';
     if (left.hasWritten && !keepsBackOff) this.#retries.delete(key);
-    void this.#retry(ref, key, left.reason === 'foreign_writer');
+    void this.#wakeAfterBackOff(ref, key, left.reason === 'foreign_writer');
   }
 
   /**
@@ -435,7 +437,7 @@ class Host implements SessionHost, PartitionedSessions {
    * @param isOthers whether another host has appended to the session. That host may have left the session since: the
    *   note of the session decides (`HostPartitions.findOwner`).
    */
-  async #retry(ref: SessionRef, key: string, isOthers = false): Promise<void> {
+  async #wakeAfterBackOff(ref: SessionRef, key: string, isOthers = false): Promise<void> {
     const failures = (this.#retries.get(key) ?? 0) + 1;
     this.#retries.set(key, failures);
     const delayMs = delayAfter(failures, CLAIM_BACK_OFF);
@@ -443,12 +445,12 @@ class Host implements SessionHost, PartitionedSessions {
     if (this.#state.isLeaving) return;
     if (!this.#partitions.isAssigned(ref)) return void this.#retries.delete(key);
     // The partition has moved and come back. A claim now would stop the calls that the other host lets end.
-    if (!this.#partitions.hasReadNotes(ref)) return void this.#retry(ref, key, isOthers);
+    if (!this.#partitions.hasReadNotes(ref)) return void this.#wakeAfterBackOff(ref, key, isOthers);
     if (this.#partitions.isKeptByOther(ref)) return;
     if (!isOthers) return void this.#runner(ref).wake();
     // If the notes cannot be read, the owner stays unknown.
     const isKnown = await this.#partitions.findOwner(ref, delayMs === CLAIM_BACK_OFF.maxMs).catch(() => false);
-    if (!isKnown) void this.#retry(ref, key, true);
+    if (!isKnown) void this.#wakeAfterBackOff(ref, key, true);
   }
 }
 

@@ -17,7 +17,10 @@ import { type BeforeRecord, changeRecord } from './change-record.ts';
 import { readRecord } from './load-session.ts';
 import { OriginAwayError, type OriginRecords } from './origin-records.ts';
 
-/** Ports that a fork reads. A changed result that exceeds the output limit of its tool is stored in `blobs`. */
+/**
+ * The ports of a fork. It reads the origin from both, and writes to `blobs` one kind of content: a changed result that
+ * exceeds the output limit of its tool.
+ */
 export interface CopyPorts {
   readonly journal: Journal;
   readonly blobs: Blobs;

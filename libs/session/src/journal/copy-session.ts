@@ -1,7 +1,7 @@
 /**
- * Makes a fork: checks the request (`planFork` in plan-fork.ts), writes the records of the copy (`copiedInputs` in
- * copy-journal.ts), and owns the result (COPY-1 to COPY-3, copy-journal.ts). It also owns the copy that an import under
- * a new id has written.
+ * Makes a fork: checks the request (`planFork` in plan-fork.ts), writes the records of the copy (`#copyRest`, with the inputs
+ * of `copiedInputs` in copy-journal.ts), and takes ownership of the result (COPY-1 to COPY-3, copy-journal.ts). It also
+ * takes ownership of the copy that an import under a new id has written.
  */
 import type { CommandInput, CopyOrigin, Failure, Input, SessionRef } from '@coxswain/protocol';
 import { sessionRef } from '@coxswain/protocol';
@@ -28,7 +28,7 @@ export interface CopyingRunner {
   reloadOrLeave(): Promise<LiveSession>;
 }
 
-/** Makes the copy of one fork. */
+/** Makes or continues the copy of one fork, and takes ownership of a complete copy: of a fork, or of an import. */
 export class SessionCopy {
   readonly #ports: CopyPorts & { readonly clock: { yield(): Promise<void> } };
   readonly #ref: SessionRef;

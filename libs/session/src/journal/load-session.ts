@@ -29,7 +29,7 @@ import {
   type StoredState,
 } from '@coxswain/turn';
 import * as z from 'zod';
-import { Receipts } from '../runner/receipts.ts';
+import { Receipts } from '../runner/send-receipts.ts';
 import { Transcript } from '../view/transcript.ts';
 import { sha256Hex } from './append-record.ts';
 import { unfinishedCopyAfter } from './copy-state.ts';

@@ -6,8 +6,8 @@
 import type { CommandInbox, Log, Publisher, StoredCommand } from '@coxswain/ports';
 import type { Cursor, ErrorCode, SessionRef } from '@coxswain/protocol';
 import { inputOfCommand } from './check-command.ts';
-import { Receipts } from './receipts.ts';
 import type { RunnerNotification } from './runner-ports.ts';
+import { Receipts } from './send-receipts.ts';
 
 /** Reads the inbox of one session. */
 export class InboxReader {

@@ -1,7 +1,7 @@
 /**
  * One step: the machine turns an input into events, they become a record, the record is appended, and its effects start.
  * This part of a runner holds the loaded session, and appends to its journal (RUNNER-1 to RUNNER-4, session-runner.ts).
- * Events are not published: watchers read the stored records. A session publishes receipts (receipts.ts) and deltas:
+ * Events are not published: watchers read the stored records. A session publishes receipts (send-receipts.ts) and deltas:
  * `streamAnswer` (stream-answer.ts), `SessionWorker` (progress of tools), `publishProgress` (crew-effects.ts).
  */
 import type { SessionSummary } from '@coxswain/ports';
@@ -161,13 +161,16 @@ export class JournalWriter {
   }
 
   /**
-   * Applies one input and appends its record. An input that the machine ignores leaves no record. For the deletion of the
-   * session, a tombstone is appended.
+   * Applies one input, by what the machine decides:
+   * - Events, or the rejection of a command: appends their record. Then receipts and effects follow.
+   * - The deletion of the session: appends a tombstone, and leaves the session.
+   * - The input is ignored: leaves no record. A repeated command gets the outcome of the first one as its receipt.
+   * - The rejection of a command to a session without records: leaves no record, and returns the rejection.
+   * @param place the place of the command in the inbox, if the input came from there.
    * @param copiedAt the time of the record that this one copies.
-   * @returns null once the step is done. The rejection, where the machine rejects a command to an unknown session: that
-   *   leaves no record, and the caller has to answer it.
+   * @returns null once the step is done, or the rejection that the caller has to answer.
    * @throws {SessionLeft}; RecordTooLargeError; or an error of the machine, if the input breaks it. After the last two,
-   *   and after a returned rejection, the machine is ahead of the journal: fold it again.
+   *   and after a returned rejection, the machine is ahead of the journal: the caller must load the session again.
    */
   async apply(
     session: Live,

@@ -13,18 +13,18 @@ export class SessionLeft extends Error {}
  * Why a runner has left its session:
  * - `foreign_writer`: another host appended a record.
  * - `late_append`: an append that an earlier runner of this host gave up was stored after all.
- * - `journal_unavailable`: a record could not be stored, or the journal of the session or of a copy's origin cannot be read
- *   now.
+ * - `journal_unavailable`: the session is loaded, and a record could not be stored, or a later read failed: of its newest
+ *   record at a wake, or of the journal of a copy's origin.
  * - `unrecoverable`: an exception, and the run could not be ended as failed.
  * - `abandoned`: the host left all its sessions at once.
  * - `passivated`: the session was idle, or had no work when its host stopped or lost its partition.
  * - `handed_over`: the session had work when its host stopped or lost its partition.
- * - `load_failed`: the session or its transcript cannot be loaded now. A later attempt may succeed.
+ * - `load_failed`: the read that loads the session or its transcript failed. A later attempt may succeed.
  * - `journal_invalid`: the journal is damaged, incomplete, of another release, or the machine does not accept its events.
  * - `deleted`: the journal has a tombstone.
  *
  * The host claims the session again with back-off after `late_append`, `journal_unavailable`, `unrecoverable` and
- * `load_failed`; after `foreign_writer`, the note of its owner decides (`Host.#retry`).
+ * `load_failed`; after `foreign_writer`, the note of its owner decides (`Host.#wakeAfterBackOff`).
  */
 export type LeaveReason =
   | 'foreign_writer'

@@ -104,9 +104,9 @@ export class SessionIntake {
   }
 
   /**
-   * Applies an input as it is, without the checks of `#judge` and without a claim. It can be an input of a copy, the claim
-   * of a copy, or a rejected fork. It can also be a command whose record was too large, or for which the machine
-   * threw: with a problem, and without its body (`#take`).
+   * Applies an input as it is: without the checks of `#judge`, and without `takeOwnership` before it. It can be an input
+   * of a copy, the input `owned` of a copy's first owner, or a rejected fork. It can also be a command whose record was too
+   * large, or for which the machine threw: with a problem, and without its body (`#take`).
    * @returns false where it cannot be judged now.
    * @throws as {@link JournalWriter.apply}.
    */
@@ -146,8 +146,9 @@ export class SessionIntake {
   }
 
   /**
-   * A timer that the session no longer waits for writes no record and does not claim the session. A timer that breaks the
-   * machine has no sender to answer: the run ends as failed.
+   * A timer whose id the session no longer waits for writes no record and does not claim the session. Only the id is
+   * compared here. The machine ignores a timer with another due time (`decideTimer` in libs/turn), after the claim. A
+   * timer that breaks the machine has no sender to answer: the run ends as failed.
    * @returns false where it cannot be judged now.
    * @throws {SessionLeft}
    */

@@ -118,7 +118,7 @@ export class SessionLifecycle {
   }
 
   /**
-   * Leaves a session that cannot be loaded: as `load_failed` if the host shall try again (`Host.#retry`), otherwise as
+   * Leaves a session that cannot be loaded: as `load_failed` if the host shall try again (`Host.#wakeAfterBackOff`), otherwise as
    * `journal_invalid` or `deleted`, after its notified commands were rejected.
    * @throws {SessionLeft} if that is the error.
    */

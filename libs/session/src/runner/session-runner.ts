@@ -9,7 +9,8 @@
  * RUNNER-4  An effect starts only after the record that asked for it is acknowledged.
  * RUNNER-5  Every outcome comes back through the session's one mailbox: one writer, one order. No job in the mailbox waits
  *           for an effect.
- * RUNNER-6  Effects are reconciled after each append and after each load, by the same code; not while records are copied.
+ * RUNNER-6  The same code reconciles effects after each append, on each wake, and after a failure once its run has ended.
+ *           It does not while records are copied. Loading alone starts no effect.
  * RUNNER-7  The record that consumes a command holds its inbox position. The delivery is acknowledged after the append.
  * RUNNER-8  Queues and memories of ids have bounds: the deliveries that the inbox allows in flight, one outcome per open
  *           effect, one job for changed hooks, and one job for the feedback in its own bounded buffer.

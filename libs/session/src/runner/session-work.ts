@@ -1,10 +1,11 @@
 /**
  * What the newest record of a session asks for: work (effects that a host performs), timers and remembered rules.
- * {@link SessionWork} reconciles all three with the state of the machine, after each append and each load (RUNNER-6,
+ * {@link SessionWork} reconciles all three with the state of the machine, after each append and on each wake (RUNNER-6,
  * session-runner.ts). {@link EffectTable} starts each effect once, and aborts it when the session no longer needs it.
  * It keeps the outcome until a record with it is acknowledged (RUNNER-9, session-runner.ts). After a claim it starts
  * the open effects in the order of `effectsOf` (core/effects.ts in libs/turn). `sendCall` (run-tool-call.ts) decides about a
- * call that may have run. `decideOwned` (runs/owners.ts in libs/turn) limits the restarts of a model call or compaction.
+ * call that may have run; if the session's tools cannot be reopened, `SessionWorker` (session-worker.ts) ends the call as
+ * `interrupted` before that. `decideOwned` (runs/owners.ts in libs/turn) limits the restarts of a model call or compaction.
  */
 import type { Clock, Log } from '@coxswain/ports';
 import { type Outcome, SESSION_LEFT, type StoredRule } from '@coxswain/protocol';
@@ -61,9 +62,11 @@ export class SessionWork {
   }
 
   /**
-   * Whether work is in flight that a stopping host should let end: effects of {@link DRAINED}, and writes of timers and rules.
-   * A recorded effect that has not started counts too: the next owner could not know that it has not. An effect that
-   * another process has taken does not count, unless it is being stopped.
+   * Whether a stopping host should wait for work of this session. That is any of these:
+   * - a timer or rule that its store has not acknowledged
+   * - a running effect of {@link DRAINED}; not one that another process has taken, unless it is being stopped
+   * - an effect of {@link DRAINED} that is recorded and has not started, because this host has no lease: the next owner could
+   *   not know that it has not started
    */
   get hasWorkToDrain(): boolean {
     return this.#unacknowledged > 0 || this.#isHeldBack || this.effects.mustEnd(DRAINED);
@@ -208,7 +211,7 @@ export class EffectTable {
 
   /**
    * Starts missing effects, as far as they may start. Passes abort orders on to started ones. Aborts unwanted ones, and drops
-   * their outcomes. Call it after each append, and after each load.
+   * their outcomes. For the callers see RUNNER-6 (session-runner.ts).
    * @param mayStart whether an effect may start. Not asked for one that has an abort order or a kept outcome.
    */
   reconcile(wanted: readonly WorkEffect[], mayStart: (effect: WorkEffect) => boolean): void {

@@ -1,5 +1,16 @@
 /**
  * The memory of command ids: it detects repeated commands. Bounded to the newest ids.
+ *
+ * Five mechanisms prevent that a repetition takes effect twice, in this order on the way of a command:
+ * 1. The message id in the command stream: the store drops a second message with the same id within the stream's
+ *    `duplicate_window` (`storeCommand` in libs/bus, store-message.ts). The client then stores the command once more without
+ *    this id, because the dropped one may have differed from the stored one. Mechanism 4 detects that repetition.
+ * 2. The inbox position in records: a command at or before the session's cursor was taken already. It detects a
+ *    repeated delivery (`InboxReader.read` and `SessionIntake.#judge` in libs/session).
+ * 3. The message id in the body of a start: the same start under another command id, without a limit of time
+ *    (`repeatedStart` in libs/session, repeated-start.ts).
+ * 4. This memory: the same command id in another message ({@link outcomeOfCommand}; `decideCommand` in decide.ts).
+ * 5. The time in the command id: an id that this memory may have forgotten is rejected ({@link isTooOld}).
  */
 
 import { BOUNDS } from '@coxswain/protocol';
@@ -44,10 +55,12 @@ export function outcomeOfCommand(context: CommandMemory, commandId: string): str
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
- * Whether a command id is too old: its command may be a repetition, and the memory may have forgotten the id. UUIDv7s
- * sort by time (RFC 9562 5.7). So, once the memory is full, a UUIDv7 is too old if it sorts before the first UUIDv7 in
- * the memory. Ids of the future do not count there: the clock of their sender is wrong, and all others would be too old.
- * Ids of other forms are never too old.
+ * Whether a command id is too old to tell a new command from a repetition: the memory may have held the id and forgotten
+ * it. A memory that is not full has forgotten none. UUIDv7s sort by time (RFC 9562 5.7), so the oldest entry with a
+ * UUIDv7 is the limit: a UUIDv7 that sorts before it is too old. Ids of other forms have no time, and are never too old.
+ *
+ * An entry whose time is after `atMs` is not the limit: its sender's clock is fast, and the ids of all other senders
+ * would sort before it.
  * @param atMs the present time, milliseconds since 1970.
  */
 export function isTooOld(context: CommandMemory, commandId: string, atMs: number): boolean {

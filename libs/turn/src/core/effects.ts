@@ -48,7 +48,8 @@ function workEffects(context: SessionContext, abort: AbortOrder | null): readonl
 /**
  * The order to abort the open work of a run that was cancelled, has failed or has used up a budget; otherwise null. The
  * teardown waits until this work has ended (state `unwinding`, guard `is_quiet`). The limit is `abortGraceMs`, or for a
- * call with a cancel of its own the timeout of that cancel. It does not include the time until the start or cancel of a
+ * call that was cancelled before the abort the timeout of that cancel. A cancel after the abort does not change the
+ * limit: see `callEffects` (calls/batch.ts). It does not include the time until the start or cancel of a
  * child is in the child's inbox.
  */
 function runAbort({ aborting, cancel_reason, failure }: SessionContext): AbortOrder | null {

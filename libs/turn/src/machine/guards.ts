@@ -177,7 +177,8 @@ export const turnSetup = setup({
     was_plain_answer: ({ context }: Args) => !context.batch_open,
     turn_continues_run_at_cap: (args: Args) => openTurnContinues(args) && isCapped(args.context),
     turn_continues_run: openTurnContinues,
-    // A daemon at its cap ends only if its turn or queued work would continue the run. Otherwise it becomes idle.
+    // At max_turns, or if a budget does not cover another answer. There a daemon ends only if its turn or queued work would
+    // continue the run. Otherwise it becomes idle.
     is_capped: (args: Args) =>
       isCapped(args.context) &&
       (args.context.pinned?.daemon !== true || openTurnContinues(args) || queuedWorkContinuesRun(args.context)),

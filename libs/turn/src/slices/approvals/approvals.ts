@@ -177,7 +177,8 @@ export const UNKNOWN_QUESTION =
 /**
  * Whether a person must decide about a call with an unknown outcome: the persona has `on_unknown_outcome: ask`, the run
  * is not aborting, the call has no cancel and no preempting interrupt, and no interrupt is queued. Otherwise the call
- * ends as `interrupted`, or as `cancelled` after its cancel.
+ * ends as `interrupted`, or as `cancelled` after its cancel. Asked only about an outcome with the status `interrupted`: an
+ * idempotent call that no process accepts any longer ends as `error` (calls/outcome.ts).
  */
 export function mustAskAboutUnknown(context: SessionContext, row: CallRow): boolean {
   const stopped = context.aborting || row.cancel || row.preempted;

@@ -103,7 +103,10 @@ interface Bound {
  *   (`runLimits`, run-limits.ts in libs/session).
  * - After a hand-off it is the one with less left: `own`, which then counts from the hand-off, or `whole`, the limit of
  *   the start (`run_limits` of the provision), which counts from the start of the run. Further usage reduces both by
- *   the same amount, so the choice stays. Without `own` there is no `whole`.
+ *   the same amount, so the choice stays. Without `own` there is no `whole`, because `own` includes the limit of the start.
+ *
+ * For example, the start allows 100 tokens, and 60 are used at the hand-off: `whole` has 40 left. If the next persona allows
+ * 30, the limit is its 30, counted from the hand-off. If it allows 50, the limit is the 100 of the start.
  */
 function boundOf({ pinned, relay }: SessionContext, budget: Budget, used: number): Bound | null {
   const named = (limits: { readonly [key in LimitKey]?: number | undefined } | undefined) =>

@@ -1,9 +1,10 @@
 /**
  * The calls of a batch: which one is checked, denied, parked or started next; the next event of the batch; and the
  * effects of running calls. Whether a call is allowed, denied, or needs an approval: `rulingOn` (ruling.ts). Whether a
- * call that may have run is sent again: `sendCall` (libs/session, run-tool-call.ts). When a person decides about an
- * unknown outcome: `mustAskAboutUnknown` (approvals/approvals.ts). Calls that a message skips: `dispatchCheckpoint`
- * (injections/seams.ts) selects them, `callsSkipped` (transitions.ts) notes them, and `skippedResult` ends them.
+ * call that may have run is sent again: `sendCall` (libs/session, run-tool-call.ts), unless the tools cannot be
+ * reopened. When a person decides about an unknown outcome: `mustAskAboutUnknown` (approvals/approvals.ts). Calls that
+ * a message skips: `dispatchCheckpoint` (injections/seams.ts) selects them, `callsSkipped` (transitions.ts) notes
+ * them, and `skippedResult` ends them.
  */
 
 import type { Json, JsonObject, SessionEvent } from '@coxswain/protocol';
@@ -285,7 +286,9 @@ export function skippedResult(context: SessionContext): SessionEvent | null {
 /**
  * The effects of running calls. A call that a worker has accepted has an effect only while it must stop. Calls of the
  * session's own tools: {@link crewEffects}. The order to stop a call is that of its own cancel, otherwise that of the
- * run (`abort`), otherwise that of a preempting interrupt.
+ * run (`abort`), otherwise that of a preempting interrupt. The host acts on the first order that it gets for a running
+ * effect (`EffectTable.#stopIfAsked` in libs/session). A later order changes neither the reason nor the grace period,
+ * unless another owner starts the effect again.
  */
 export function callEffects(context: SessionContext, abort: AbortOrder | null): readonly Effect[] {
   return context.calls.flatMap((row): readonly Effect[] => {

@@ -1,6 +1,8 @@
 /**
  * Outcomes of calls, from an effect of the host or as a durable command. When the host reports an outcome as unknown:
  * `sendCall`; the text that the model then reads: `unknownOutcome` (both run-tool-call.ts in libs/session).
+ * One call that may have run has the status `error`: an idempotent one that no process accepts any longer
+ * (`noLongerServed`, run-tool-call.ts). Its text says that it may have taken effect.
  *
  * Calls that outlive their request: a worker accepts a call of a `long_running` tool (`call_accepted`), and sends its
  * outcome later as a durable command (`call_outcome`). Meanwhile no effect is open for the call, unless it must stop.

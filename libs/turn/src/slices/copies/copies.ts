@@ -106,9 +106,13 @@ function changesPersona({ hooks }: SessionContext, { table }: EventOf<'hooks_cha
 }
 
 /**
- * The changes of the context by the claim of a copy by its first owner. The parent is detached. Children, remembered
- * rules, jobs of hooks and acceptances of calls that belong to the origin are removed. Waits for approvals start again, and the time
- * since the last copied record does not count.
+ * The changes of the context when the first owner takes a copy:
+ * - The session is detached from its parent, and owes it no report.
+ * - Removed are what only the origin has: children without a running call, rules with the scope of the persona, jobs of
+ *   hooks, acceptances of calls, and the wait for a persona.
+ * - Waits for approvals start again. Restarts of the model call and of the compaction count from 0.
+ * - The time since the last copied record does not count against the time budget.
+ * @param setBudgetTimer returns the changes for a new count, with the timer of the time budget.
  */
 export function ownedAfterCopy(
   context: SessionContext,

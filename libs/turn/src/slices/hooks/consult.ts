@@ -29,9 +29,9 @@ import type { OpenConsult } from './state.ts';
 /**
  * The registrations that apply at a point, in order: their persona, globs, step and conditions match.
  * @param target the value for their globs.
- * @param payload the value for their conditions. Without a payload every condition counts as true. If a matching hook
- *   of the persona may change the payload, the conditions of hooks of hosts and services count as true; the host
- *   evaluates these conditions after the change (`doesNotApply`, consult-hooks.ts).
+ * @param payload the value for their conditions. Without it every condition counts as true. At a point of {@link REWRITTEN},
+ *   hooks of the persona come first and may change it. If one matches, the conditions of hooks of hosts and services
+ *   count as true here, and the host evaluates them when it calls the hooks (`doesNotApply`, consult-hooks.ts).
  * @param step the step of the point, if it differs from the open one.
  */
 export function hooksFor(

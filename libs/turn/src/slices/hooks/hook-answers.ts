@@ -1,6 +1,6 @@
 /**
  * The events that the answers of a consult cause, by hook point: a dispatch table over the slices. Which hooks are called:
- * `consult` (consult.ts). Whether one answer refuses: `failsClosed` and `firstBlock` (verdicts.ts).
+ * `consult` (consult.ts). Whether one answer refuses: `failsClosed` and `firstBlockOfMessage` (verdicts.ts).
  */
 
 import { assertNever, BOUNDS, type ConsultOutcome, type HookAnswer, type SessionEvent } from '@coxswain/protocol';
@@ -30,7 +30,7 @@ import { afterPreSuspend } from '../suspension/requests.ts';
 import { isAnnounced } from './announcements.ts';
 import { deferredReports, untrackedJobs } from './jobs.ts';
 import type { OpenConsult } from './state.ts';
-import { answersOf, failsClosed, firstBlock, hookReturned } from './verdicts.ts';
+import { answersOf, failsClosed, firstBlockOfMessage, hookReturned } from './verdicts.ts';
 
 /** Decides the outcome of the open consult. */
 export function decideConsult(context: SessionContext, outcome: ConsultOutcome, atMs: number): Decision {
@@ -59,7 +59,7 @@ function eventsAtConsultEnd(
 ): SessionEvent[] {
   const { point, effect_id, call_id } = consult;
   if (isMessageCheck(consult))
-    return afterMessageCheck(context, consult, outcome, firstBlock(context, outcome.answers));
+    return afterMessageCheck(context, consult, outcome, firstBlockOfMessage(context, outcome.answers));
   if (isOfEdit(consult)) {
     const failed = (answer: HookAnswer) => failsClosed(context, answer);
     return decideEditChecked(context, consult, outcome.answers, failed, atMs);

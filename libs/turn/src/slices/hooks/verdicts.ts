@@ -37,7 +37,11 @@ export function hookReturned(consult: OpenConsult, answer: HookAnswer): SessionE
 /**
  * Whether an answer has a failure that refuses. A verdict that is invalid, or not allowed at its point, always does
  * (`isWrongAnswer`). Any other failure does, also an unreadable return value, unless the registration had `on_error:
- * fail_open` when it was called. The table may have changed since.
+ * fail_open` when it was called. The table may have changed since. It does not check the point: callers ask only where a
+ * failure can refuse (`failureRefusesAt` in libs/protocol).
+ *
+ * `refusesByFailure` (consult-hooks.ts in libs/session) must give the same result. There are two, because the host must
+ * know during the consult whether to call the next hook. The machine decides later, from recorded values alone.
  */
 export function failsClosed({ consult }: SessionContext, answer: HookAnswer): boolean {
   if (answer.failure === undefined) return false;
@@ -71,7 +75,7 @@ export function buildHookDecision(
  * The first hook that blocks a message, by its verdict or by a failure that refuses ({@link failsClosed}), with its reason
  * and a code; or null.
  */
-export function firstBlock(
+export function firstBlockOfMessage(
   context: SessionContext,
   answers: readonly HookAnswer[],
 ): { readonly hook: string; readonly reason: string | undefined; readonly code: string } | null {

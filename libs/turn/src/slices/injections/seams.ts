@@ -71,7 +71,11 @@ export function dispatchCheckpoint(context: SessionContext): SessionEvent | null
   );
 }
 
-/** The messages that a pass of a seam delivers: those due, up to the first that awaits its verdict. */
+/**
+ * The messages that a pass of a seam delivers: those due, up to the first that awaits its verdict. Outside an aborting run
+ * all due messages have their verdicts, because {@link checkpoint} makes no pass before. So only in an aborting run is the
+ * list cut.
+ */
 export function deliverable(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   const due = dueAt(context, seam);
   const unchecked = due.findIndex((injection) => awaitsVerdict(context, injection));
@@ -91,7 +95,8 @@ function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
  * - otherwise all, with the drain policy `all` or at `loop_exit`
  * - otherwise (`one_at_a_time`) the first, if a model request has followed the last delivery
  * - otherwise none, because no model request has shown the last delivery yet. The exception is an interrupt in the list
- *   `preempting` (preempt.ts), which ends that request before it is sent: then the first with the mode of this interrupt
+ *   `preempting` (preempt.ts), which ends that request before it is sent: then the oldest message with the mode of this
+ *   interrupt, which can be an earlier one
  */
 function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   if (context.pending.length === 0) return NOTHING;

@@ -11,12 +11,14 @@ import { stepHasEnded, stepsAreLeft } from '../steps/progress.ts';
 import { needsRepair } from './output.ts';
 
 /**
- * Whether queued messages (except those with the mode `audit_only`), steps that are left, or the message about an ended
- * suspension or idle interval call for another turn. It does not check max_turns.
+ * Whether queued work calls for another turn. It does not check max_turns. Queued work is a follow-up, a steer or reminder
+ * (unless its mode is `audit_only`), a step that is left, or the message about an ended suspension or idle interval.
  *
- * A steer or reminder that arrived after the last seam of the turn counts. At `turn_end`, however, a run without other
- * work ends and leaves the message queued; only a daemon takes a turn for it. After a suspension every run does
- * (`has_work`, machine/guards.ts).
+ * It includes a steer or reminder that arrived after the last seam of the turn. Whether such a message gets a turn in this
+ * run depends on the state:
+ * - `turn_end`, without other work: the run ends, and the message stays queued for the next run.
+ * - `turn_end` of a daemon, without other work: the daemon continues with a turn for the message.
+ * - `resuming`, for example after a suspension: every run continues with a turn for it (`has_work`, machine/guards.ts).
  */
 export function queuedWorkContinuesRun(context: SessionContext): boolean {
   return (

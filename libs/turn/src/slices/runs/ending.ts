@@ -7,6 +7,22 @@
  *
  * The last seam, `loop_exit`, delivers `audit_only` messages. The other queued messages outlive the run, also a
  * cancelled one. `pending` in `agent_end` is their number.
+ *
+ * Where each limit of a run is decided:
+ * - max_turns: `isAtLastTurn` (continuation.ts), for the guards of `turn_end` and `resuming`. The run ends normally, or as
+ *   `max_turns` if work is left.
+ * - Tokens, money and time: `reachedThreshold` (budgets/budgets.ts), for each next event of a record. At 100 percent the run
+ *   aborts (`thresholdReported`, budgets/spending.ts). For time, a timer wakes the session (`nextTimeThresholdMs`).
+ * - Tokens and money for another answer: `uncoveredAnswer` (budgets/budgets.ts), at the end of a turn (`closeTurn`,
+ *   turns.ts). The run aborts.
+ * - Tokens and money of a declared step: `overspent` (steps/steps.ts). The step fails, and its error boundary decides about
+ *   the run.
+ * - Repairs of an invalid output: `outputRejection` (output.ts). The run fails.
+ * - Restarts of a model call or compaction by new owners: `decideOwned` (owners.ts). After a model call the run fails.
+ * - The wait for a process that serves the persona: `afterPersonaWaitExpiry` (steps/persona-waits.ts). The open step or the
+ *   run fails.
+ * - Consecutive hand-offs: `handoffsMax` (handoff/handoff.ts). The hand-off fails, and the run continues.
+ * Stop conditions are no limits: `isStopped` (stop-conditions.ts).
  */
 
 import {

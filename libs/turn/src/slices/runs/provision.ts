@@ -54,9 +54,10 @@ export function decideProvision(context: SessionContext, outcome: ProvisionOutco
 }
 
 /**
- * The events for what differs from the pinned settings, by fingerprint. The fingerprint of the persona covers all other
- * members of `persona_changed`, such as the model, permissions and limits (`pin`, provision-session.ts in
- * libs/session). Remembered rules have no fingerprint, and are compared by content.
+ * The events for what differs from the pinned settings, by fingerprint. The fingerprint of the persona covers all members
+ * of the provision in `persona_changed`, such as the model, the system prompt, permissions and limits (`pin`,
+ * provision-session.ts in libs/session). So the comparison of the prompt's own fingerprint finds no further change.
+ * Remembered rules have no fingerprint, and are compared by content.
  */
 function changesOf(context: SessionContext, provision: Provision): SessionEvent[] {
   const { fingerprints } = provision;

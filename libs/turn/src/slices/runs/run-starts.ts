@@ -21,7 +21,7 @@ import { actorMember, type CommandHead, type Decision, events, reasonSuffix, rej
 import { openEffect, type Placed } from '../../core/place.ts';
 import { isEnded, leafOf, type MachineState, topStateOf } from '../../machine/state.ts';
 import { copiedFrom, settingsOfPrompt } from '../copies/copies.ts';
-import { buildHookDecision, firstBlock } from '../hooks/verdicts.ts';
+import { buildHookDecision, firstBlockOfMessage } from '../hooks/verdicts.ts';
 import { decideInjection } from '../injections/queue.ts';
 import type { PendingFollowup } from '../injections/state.ts';
 import { isLastStep } from '../steps/progress.ts';
@@ -147,7 +147,7 @@ export function runOfLateMessage(context: SessionContext): SessionEvent | null {
 
 /** The events after user_prompt_submit hooks about the prompt of a run: if they block it, the run fails; otherwise none. */
 export function afterUserPromptSubmit(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
-  const block = firstBlock(context, outcome.answers);
+  const block = firstBlockOfMessage(context, outcome.answers);
   if (!block) return [];
   const { hook, reason, code } = block;
   const error = { code, message: `hook ${hook} blocked the prompt${reasonSuffix(reason)}` };

@@ -37,9 +37,11 @@ export function awaitedTimers(state: MachineState): readonly TimerEffect[] {
 }
 
 /**
- * The awaited timer of the session, without those of approvals; null without one. It is the earlier of two: that of a model
- * step that waits for its persona, and that of the suspension, of the idle daemon or of the time budget. Of the last
- * three at most one exists, because the clock of the time budget is stopped during suspension and idling.
+ * The awaited timer of the session, without those of approvals; null without one. Two may exist, and it is the one that is
+ * due first:
+ * - the timer of a model step that waits for its persona
+ * - the timer of the suspension, of the idle daemon, or of the time budget. Of these at most one exists, because the
+ *   clock of the time budget stops during suspension and idling
  */
 export function sessionTimer(state: MachineState): TimerEffect | null {
   const [other, persona] = [suspensionIdleOrBudgetTimer(state), personaTimer(state)];

@@ -1,7 +1,8 @@
 /**
  * Receipts of commands, only for senders that asked for one. The receipt of a record is sent after the record is durable.
  * `deleted` reports a tombstone. A command without a record gets its receipt by `rejectedUnrecorded`, `repeated` or
- * `repeatedStart`.
+ * `repeatedStart`. The receipt of a command whose subject names no session: `createUnroutableHandler`
+ * (hosting/reject-unroutable.ts).
  */
 import type { Publisher, PurgesWithin } from '@coxswain/ports';
 import {
