@@ -243,7 +243,8 @@ class Host implements SessionHost, PartitionedSessions {
    * - In memory already, or with open effects: wakes its runner, which owns the session if an open effect is not a
    *   timer (`SessionRunner.wake`).
    * - Without open effects, or deleted: removes its note. It stays on disk. If another host wrote its newest record, outcomes
-   *   that this host kept for it are dropped.
+   *   that this host kept for it are dropped. With metrics, a session that is not deleted is counted, and gets a snapshot
+   *   if one is due (`#countAndSnapshot`).
    * - Unreadable now: tries again later (`#retry`).
    * - Not in memory, and the partition is lost meanwhile or the host is leaving: does nothing.
    */

@@ -227,7 +227,8 @@ export interface AppendBounds {
 
 /**
  * About one minute of pauses, without the time of the attempts: longer than a leader election of a stream, short enough for a
- * person who waits. After the last attempt the runner leaves the session (`JournalWriter.#appendOrLeave`), and the host claims it
+ * person who waits. {@link storeRecord} applies the bounds twice, to the blobs of a record and then to its append, so a record
+ * with blobs can take about two minutes of pauses. After the last attempt the runner leaves the session (`JournalWriter.#appendOrLeave`), and the host claims it
  * again with back-off (`Host.#retry`).
  */
 export const APPEND_BOUNDS: AppendBounds = { attemptsMax: 40, firstDelayMs: 25, maxDelayMs: 2_000 };

@@ -164,10 +164,10 @@ export class JournalWriter {
    * Applies one input and appends its record. An input that the machine ignores leaves no record. For the deletion of the
    * session, a tombstone is appended.
    * @param copiedAt the time of the record that this one copies.
-   * @returns null once the step is done. The rejection, where the machine rejects a command to an unknown session: that
-   *   leaves no record, and the caller has to answer it.
+   * @returns null once the step is done. If the machine rejects a command to an unknown session: the rejection. It leaves
+   *   no record, and the caller sends it to the sender.
    * @throws {SessionLeft}; RecordTooLargeError; or an error of the machine, if the input breaks it. After the last two,
-   *   and after a returned rejection, the machine is ahead of the journal: fold it again.
+   *   and after a returned rejection, the machine is ahead of the journal: load the session again.
    */
   async apply(
     session: Live,

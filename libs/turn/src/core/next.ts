@@ -7,10 +7,12 @@
  * NEXT-2  Steers and reminders leave the queue by a checkpoint, a command, or the answers of hooks. Of the derived
  *     events only a checkpoint takes one from the queue.
  * NEXT-3  One event at a time: the machine processes each before the next is derived.
- * NEXT-4  The order in {@link next}: first what earlier events require; `editEnd` may precede results, because it adds
- *     nothing to the transcript. Then a reached threshold of a budget: at 100 percent the run ends, and no further
- *     consult or work may start before that. Then `nextMessageCheck`, which precedes other consults (VERDICT-2,
- *     injections/message-hooks.ts). Then announcements, and last the state's own event.
+ * NEXT-4  The order in {@link next}: first what earlier events require: `editEnd`, `owed`, `undeclaredStepEnd`,
+ *     `nextChild` and `lapsedSuspension`. `editEnd` may precede results, because it adds nothing to the transcript. Then
+ *     a reached threshold of a budget: at 100 percent the run ends, and no further consult or work may start before that.
+ *     The exception is `nextChild`: the `call_started` of a delegation requires its `child_started`. Then
+ *     `nextMessageCheck`, which precedes other consults (VERDICT-2, injections/message-hooks.ts). Then announcements, and
+ *     last the state's own event.
  */
 
 import type { SessionEvent } from '@coxswain/protocol';
