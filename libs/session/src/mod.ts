@@ -2,7 +2,7 @@
  * Entry point of `@coxswain/session`, the session runtime: the host and its runners, effects, journals and their
  * replay, traces, and views of a session.
  */
-export { ruleHolder } from '@coxswain/turn';
+export { currentBinding } from '@coxswain/turn';
 export { personaVersion } from './effects/find-persona.ts';
 export { type ProvisionPorts, provisionSession } from './effects/provision-session.ts';
 export { assignPartitions } from './hosting/assign-partitions.ts';

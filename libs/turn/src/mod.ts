@@ -25,7 +25,7 @@ export { type ChartRunner, selectChartRunner } from './machine/chart-runner.ts';
 export { isEnded, leafOf, topStateOf } from './machine/state.ts';
 export { MACHINE_VERSION, REPLAYED_VERSIONS } from './machine/version.ts';
 export { UNKNOWN_OUTCOME, UNKNOWN_QUESTION } from './slices/approvals/approvals.ts';
-export { ruleHolder } from './slices/approvals/remembered.ts';
+export { currentBinding } from './slices/approvals/remembered.ts';
 export { type BudgetState, budgetsOf } from './slices/budgets/budgets.ts';
 export { nameOf } from './slices/calls/cancel.ts';
 export { rewriteResult, textLength } from './slices/calls/results.ts';

@@ -5,7 +5,10 @@
  */
 import * as z from 'zod';
 
-/** Verbs whose messages wait in the queue of a session and are delivered to a model: the injection channels. */
+/**
+ * The injection channels: verbs whose messages are queued in a session and delivered to the model. With the mode
+ * `audit_only` a message is only recorded.
+ */
 export const INJECTION_VERBS = ['steer', 'remind', 'followup'] as const;
 /** One injection channel. */
 export type InjectionVerb = (typeof INJECTION_VERBS)[number];

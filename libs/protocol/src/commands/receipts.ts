@@ -43,7 +43,10 @@ export const Receipt = z.strictObject({
   duplicate: z.literal(true).optional(),
   /** The message is queued for the next run: the session has ended, or its run ends in record `n`. */
   pending_for_next_run: z.literal(true).optional(),
-  /** For a prompt with `if_running`: whether it started a run, or was queued as a steer. */
+  /**
+   * For a prompt with `if_running`. `steer`: it was queued as a steer. `prompt`: it started a run; or, because the run has
+   * no seam left for a steer, it was queued as a follow-up that starts the next run (`decidePromptOrSteer` in libs/turn).
+   */
   became: z.enum(['prompt', 'steer']).optional(),
 });
 export type Receipt = z.infer<typeof Receipt>;

@@ -252,8 +252,8 @@ function reportOf(
 
 function answerText(answer: AssistantMessage | null): string {
   const text = answer ? textOf(answer) : '';
-  // In UTF-16 units, each counted as four bytes. JSON has at most six bytes for a unit. So the answer has at most 192
-  // KiB as JSON, and fits into a command of 256 KiB.
+  // `cutText` counts UTF-16 units. The bound counts four bytes for each, so 128 KiB are 32,768 units. A unit takes at most
+  // six bytes in JSON. So the answer has at most 192 KiB as JSON, and fits into a command of 256 KiB.
   const max = BOUNDS.childAnswerMaxBytes / 4;
   const shown = cutText(text, max);
   return shown === text

@@ -1,7 +1,10 @@
 /** The share of a record that one value may take, because the record contains it several times. */
 import { BOUNDS } from '@coxswain/protocol';
 
-/** A longer text can become a blob. It then takes about this many bytes in its record: the reference and its path. */
+/**
+ * Of a longer text, only this many characters count, because it can become a blob (`sealRecord`, append-record.ts). Its
+ * reference has about 100 bytes. The rest is room for its JSON pointer in the record.
+ */
 const TEXT_INLINE_MAX_CHARS = 256;
 
 /** Bytes of a value, as JSON in UTF-8, that stay in its record after its longer texts became blobs (`sealRecord`). */

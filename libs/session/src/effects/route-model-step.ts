@@ -8,8 +8,9 @@
  * ROUTE-1  While a persona is paused, no step of it starts, in any process.
  * ROUTE-2  A step runs on an instance of exactly the pinned version. If no instance serves that version, the host runs the
  *         step itself, unless the persona is pinned as `served`: then the step waits.
- * ROUTE-3  A step ends once. A lost attempt is recorded, and another one follows, up to `BOUNDS.stepTriesMax` attempts
- *         in all. Output of a lost attempt is discarded, also if it arrives later.
+ * ROUTE-3  A step ends once. A lost attempt is recorded. Then another one follows, or the step fails if
+ *         `BOUNDS.stepTriesMax` attempts are lost. Only a loss is compared with the bound, so a new owner of the session
+ *         makes at least one attempt. Output of a lost attempt is discarded, also if it arrives later.
  */
 import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelPart, ModelRequest, ModelResult, Models, ServedPersonas } from '@coxswain/ports';
@@ -43,7 +44,10 @@ const RETRY_DELAY_MS = 100;
 /** After more refusals than this, the journal records that the step waits (`unserved`). A lost attempt resets the count. */
 const REFUSALS_MAX = 50;
 
-/** The models for one step of a session. The `stream` of each chooses the process (ROUTE-1 to ROUTE-3). */
+/**
+ * The models that one step of a session uses. Their `stream` runs the step in the process that ROUTE-1 to ROUTE-3 choose.
+ * Without `served`, these are the given models, which run in this process.
+ */
 export function routedModels(
   models: Models,
   served: ServedPersonas | undefined,

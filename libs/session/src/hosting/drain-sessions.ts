@@ -2,9 +2,9 @@
  * Drains sessions, in these steps for each:
  * 1. The session starts no more model calls and compactions (`SessionRunner.quiesce`).
  * 2. It ends the work that its next owner should not repeat, such as tool calls (`SessionRunner.hasWorkToDrain`).
- * 3. When that has ended, its runner stores a snapshot if one is due, and leaves. It hands the session over to another
- *    host if the session has open work (`SessionRunner.hasWork`), and passivates it otherwise. After the time is over,
- *    it leaves at once.
+ * 3. When that has ended, its runner stores a snapshot if one is due, and leaves. It transfers the session to another
+ *    host if the session has open work or is not loaded (`SessionRunner.hasWork`), and passivates it otherwise. After the
+ *    time is over, it leaves at once.
  *
  * A drain includes only the sessions that were in memory when it started. Its callers keep the host from loading
  * further ones: `Host.stop` calls `HostPartitions.retire` first, and `Host.transfer` follows a new assignment of the

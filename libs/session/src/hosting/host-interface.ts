@@ -27,7 +27,7 @@ export interface HostPorts extends Omit<RunnerPorts, 'quotas'> {
 export interface HostOptions {
   /** A name for people, 1 to 64 characters of A-Z a-z 0-9 _ -. The incarnation's id is unique in any case. Default `host`. */
   readonly name?: string;
-  /** A snapshot is stored after this many records, once the one before it is stored. Default 32. */
+  /** A runner stores a snapshot after this many records, once the one before it is stored. Default 32. */
   readonly snapshotEvery?: number;
   /** The idle time after which a session is passivated. Default 30,000. */
   readonly passivateAfterMs?: number;

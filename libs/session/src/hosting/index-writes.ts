@@ -58,7 +58,8 @@ export class IndexWrites {
 
   /**
    * Writes what lists show of a session that leaves memory.
-   * @param entry its entry. Null: the session has no journal, and loses its mark. Undefined: it gets a mark.
+   * @param entry its entry. Null: a session without a journal loses its mark, another keeps it (`SessionIndex.prune`).
+   *   Undefined: it gets a mark.
    * @param mark the revision of this host's mark; 0 if none is known.
    * @param onStored called once this is written; at once without an index; never if the write is dropped. An owed entry
    *   is repeated as a mark. Errors of `onStored` are thrown here, or logged if it is called later.

@@ -246,7 +246,8 @@ class Host implements SessionHost, PartitionedSessions {
    * 3. It is deleted: removes its note.
    * 4. Its partition was lost meanwhile, or the host is leaving: does nothing.
    * 5. Its newest record has no open effects, or it has no record: removes its note, and does not load it. If another host
-   *    wrote that record, drops the outcomes that this host kept for it.
+   *    wrote that record, drops the outcomes that this host kept for it. With metrics, a session with records is counted,
+   *    and gets a snapshot if one is due (`#countAndSnapshot`).
    * 6. It has open effects: makes a runner, and wakes it as in 1. The runner loads the session.
    */
   async claim({ ref, revision }: ActiveSession): Promise<void> {

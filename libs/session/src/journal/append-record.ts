@@ -227,8 +227,9 @@ export interface AppendBounds {
 
 /**
  * About one minute of pauses, without the time of the attempts: longer than a leader election of a stream, short enough for a
- * person who waits. After the last attempt the runner leaves the session (`JournalWriter.#appendOrLeave`), and the host claims it
- * again with back-off (`Host.#wakeAfterBackOff`).
+ * person who waits. {@link storeRecord} applies the bounds twice, to the blobs of a record and then to its append: with blobs,
+ * about two minutes. After the last attempt the runner leaves the session (`JournalWriter.#appendOrLeave`), and the host claims
+ * it again with back-off (`Host.#wakeAfterBackOff`).
  */
 export const APPEND_BOUNDS: AppendBounds = { attemptsMax: 40, firstDelayMs: 25, maxDelayMs: 2_000 };
 

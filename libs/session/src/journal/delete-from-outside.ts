@@ -48,8 +48,8 @@ export interface DeleteOptions {
   readonly by?: Actor | undefined;
   readonly reason?: string | undefined;
   /**
-   * Whether to delete a session if its newest record is unreadable, or its first one where the newest shows no end. Careful: a
-   * later release may have written it.
+   * Whether to delete a session although a record that shows whether it has ended is unreadable: its newest record, or its
+   * first one if the newest shows no end. Careful: a later release may have written that record.
    */
   readonly unreadable?: boolean | undefined;
   /** Whether to change nothing and only report. */

@@ -230,8 +230,9 @@ function asMadeBy(machine_version: number | undefined, events: readonly SessionE
 }
 
 /**
- * The bytes to compare with the recomputed ones: those of the stored record. A record of an earlier version cannot be
- * recomputed byte for byte, so it is written again in today's shape, if its stored bytes are canonical JSON.
+ * The bytes to compare with the recomputed ones. They are the stored bytes, if the record has the current version. A record
+ * of an earlier version cannot be recomputed byte for byte, so it is sealed again in the current shape. If its stored bytes
+ * are not canonical JSON, they are returned unchanged, and the comparison fails.
  */
 function inTodaysShape(recorded: JournalRecord, bytes: Uint8Array): Uint8Array {
   const stored = Buffer.from(bytes).toString('utf8');

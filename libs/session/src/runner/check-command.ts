@@ -224,8 +224,8 @@ function logRejection(log: Log, ref: SessionRef, input: CommandInput, { code, fi
 /**
  * Adds a problem to a start whose model this host cannot ask: no model, an unknown provider, no key, an invalid address, an
  * unreadable script or journal. A rejection costs nothing, while a session whose first run fails would have to be deleted.
- * Provisioning finds other problems, such as an unknown persona. A rejection by the policy, such as of a file whose
- * symbolic link leads out of the allowed folders, is logged.
+ * Provisioning finds other problems, such as an unknown persona. A rejection by the policy is logged, for example if a
+ * symbolic link leads out of the allowed folders.
  * @returns the input unchanged if it is not a start or has a problem already, or if the model can be asked. Also
  *   unchanged if the failure is retryable or not of the error catalogue, if the persona is unknown, if another process
  *   runs its steps, or if a lookup fails now.
@@ -289,7 +289,11 @@ function withKnownMode({ transcript }: CheckedSession, input: CommandInput): Com
   return problem === null ? input : { ...input, problem: { code: 'invalid_field', message: problem, field: 'mode' } };
 }
 
-/** Validates edited arguments like those of the model. */
+/**
+ * Validates edited arguments against the schema of the call's tool. Bounds on their size: `refusedBySize` (edited-calls.ts
+ * in libs/turn). If the session no longer has the tool, it validates nothing: `sendCall` (run-tool-call.ts) then ends the
+ * call without a dispatch.
+ */
 function withValidArguments(session: CheckedSession, input: CommandInput): CommandInput {
   const { args } = input.body;
   const tool = args === undefined ? undefined : toolOfCall(session, input);

@@ -29,13 +29,17 @@ export interface RunnerPorts extends WorkerPorts {
 /** The options of a runner. */
 export interface RunnerOptions {
   /**
-   * The id of this host and its generation, as records hold them in `attempt`. The generation grows when the host leaves
-   * a session that is neither idle nor deleted, so the next runner owns the session anew.
+   * The id of this host and its generation, as records hold them in `attempt`. The generation grows each time a runner of
+   * the host leaves its session for another reason than `passivated` or `deleted`, so the next runner owns the session
+   * anew. The session may be idle, for example when it is abandoned.
    */
   readonly host: string;
   /** Whether a record's `attempt` names this host, with any generation. */
   readonly isOwnRecord: (attempt: string) => boolean;
-  /** A snapshot is stored after this many records, once the one before it is stored. Others: `SessionRunner.keepSnapshot`. */
+  /**
+   * A snapshot is stored after this many records, once the one before it is stored. Others: `SessionRunner.keepSnapshot`,
+   * and, on a host with metrics, `Host.#countAndSnapshot` for a session without a runner.
+   */
   readonly snapshotEvery: number;
   readonly appendBounds?: AppendBounds | undefined;
   /**

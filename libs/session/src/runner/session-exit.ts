@@ -18,7 +18,8 @@ export class SessionLeft extends Error {}
  * - `unrecoverable`: an exception, and the run could not be ended as failed.
  * - `abandoned`: the host left all its sessions at once.
  * - `passivated`: the session was idle, or had no work when its host stopped or lost its partition.
- * - `handed_over`: the session had work when its host stopped or lost its partition.
+ * - `handed_over`: the session had work, or was not loaded, when its host stopped or lost its partition
+ *   (`SessionRunner.hasWork`).
  * - `load_failed`: the read that loads the session or its transcript failed. A later attempt may succeed.
  * - `journal_invalid`: the journal is damaged, incomplete, of another release, or the machine does not accept its events.
  * - `deleted`: the journal has a tombstone.

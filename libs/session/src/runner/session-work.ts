@@ -21,7 +21,7 @@ import type { EffectWorker } from '../effects/session-worker.ts';
 import { stoppedOutcome } from '../effects/stopped-outcome.ts';
 import type { LiveSession } from '../journal/load-session.ts';
 import type { RunnerOptions } from './runner-ports.ts';
-import type { StoreWrites } from './store-writes.ts';
+import type { StoreWrites } from './timer-and-rule-writes.ts';
 
 /** The open effects of a session that need a host: all but timers, which the store keeps. */
 export function workOf(state: SessionState): WorkEffect[] {

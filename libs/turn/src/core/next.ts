@@ -7,10 +7,12 @@
  * NEXT-2  Steers and reminders leave the queue by a checkpoint, a command, or the answers of hooks. Of the derived
  *     events only a checkpoint takes one from the queue.
  * NEXT-3  One event at a time: the machine processes each before the next is derived.
- * NEXT-4  The order in {@link next}: first what earlier events require; `editEnd` may precede results, because it adds
- *     nothing to the transcript. Then a reached threshold of a budget: at 100 percent the run ends, and no further
- *     consult or work may start before that. Then `nextMessageCheck`, which precedes other consults (VERDICT-2,
- *     injections/message-hooks.ts). Then announcements, and last the state's own event.
+ * NEXT-4  The order in {@link next}: first what earlier events require: `editEnd`, `owed`, `undeclaredStepEnd`,
+ *     `nextChild` and `lapsedSuspension`. `editEnd` may precede results, because it adds nothing to the transcript. Then
+ *     a reached threshold of a budget: at 100 percent the run ends, and no further consult or work may start before that.
+ *     The exception is `nextChild`: the `call_started` of a delegation requires its `child_started`. Then
+ *     `nextMessageCheck`, which precedes other consults (VERDICT-2, injections/message-hooks.ts). Then announcements, and
+ *     last the state's own event.
  */
 
 import type { SessionEvent } from '@coxswain/protocol';
@@ -52,7 +54,7 @@ import {
   suspensionStart,
 } from '../slices/suspension/suspension.ts';
 import type { SessionContext } from './context.ts';
-import { effectId } from './place.ts';
+import { nextEffectId } from './place.ts';
 
 /** The one event that follows, or null. Pure. */
 export function next(state: MachineState): SessionEvent | null {
@@ -62,11 +64,11 @@ export function next(state: MachineState): SessionEvent | null {
     editEnd(context) ??
     owed(context) ??
     undeclaredStepEnd(context) ??
-    nextChild(context, effectId(context)) ??
+    nextChild(context, nextEffectId(context)) ??
     (leaf.startsWith('tearing_down') ? lapsedSuspension(context) : null) ??
     nextThresholdEvent(context, leaf) ??
-    nextMessageCheck(context, leaf, effectId(context)) ??
-    announce(context, leaf, effectId(context)) ??
+    nextMessageCheck(context, leaf, nextEffectId(context)) ??
+    announce(context, leaf, nextEffectId(context)) ??
     derive[leaf]?.(context) ??
     null
   );
@@ -85,7 +87,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'assistant_streaming.iteration_start': (context) => checkpoint(context, 'iteration_start'),
   'assistant_streaming.pre_compact': (context) => checkpoint(context, 'pre_compact'),
   'assistant_streaming.vetting_compaction': (context) => consult(context, 'pre_compact', compactionPayload(context)),
-  'assistant_streaming.compacting': (context) => nextCompactionEvent(context, effectId(context)),
+  'assistant_streaming.compacting': (context) => nextCompactionEvent(context, nextEffectId(context)),
   'assistant_streaming.compacted': (context) => consult(context, 'post_compact', compactionPayload(context)),
   'assistant_streaming.transforming': (context) =>
     consult(context, 'transform_context', {
@@ -100,7 +102,8 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'function_execute.dispatching': dispatchCheckpoint,
   'function_execute.running': runCalls,
   'function_execute.post_tool_dispatch': (context) => toolStop(context) ?? checkpoint(context, 'post_tool_dispatch'),
-  'function_awaiting_approval.parked': (context) => consultEditedCall(context, effectId(context)) ?? runCalls(context),
+  'function_awaiting_approval.parked': (context) =>
+    consultEditedCall(context, nextEffectId(context)) ?? runCalls(context),
   'function_awaiting_approval.pre_tool_dispatch': dispatchCheckpoint,
   'steering_check.post_turn': (context) => consult(context, 'post_turn', {}),
   'steering_check.file_edited': consultEditedFile,
@@ -114,7 +117,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'daemon_idle.daemon_idle_pre': (context) => checkpoint(context, 'daemon_idle_pre'),
   'daemon_idle.daemon_idle_post': (context) => checkpoint(context, 'daemon_idle_post'),
   'suspended.pre_suspend': (context) => consult(context, 'pre_suspend', suspensionPayload(context.suspend)),
-  'suspended.entering': (context) => suspensionStart(context, effectId(context)),
+  'suspended.entering': (context) => suspensionStart(context, nextEffectId(context)),
   'suspended.parked': suspensionEnd,
   'suspended.post_resume': (context) => consult(context, 'post_resume', {}),
   'tearing_down.unwinding': endCallNotInFlight,

@@ -56,6 +56,6 @@ export function openEffect(
 }
 
 /** The id of the next effect in this record. Valid after the first event of the record. */
-export function effectId(place: PlaceState): string {
+export function nextEffectId(place: PlaceState): string {
   return `${place.n}-${place.next_effect}`;
 }

@@ -58,8 +58,8 @@ async function rulesOfSession(bus: OpenBus, context: SessionContext): Promise<Li
   const isNew = (known: readonly StoredRule[], { id, session }: RememberedRule) =>
     !known.some(({ rule }) => rule.id === id && rule.session === session);
   const known = [...own, ...context.persona_rules.filter((rule) => isNew(own, rule)).map((rule) => ({ rule }))];
-  const { ruleHolder } = await import('@coxswain/session');
-  const holder = ruleHolder(context);
+  const { currentBinding } = await import('@coxswain/session');
+  const holder = currentBinding(context);
   const listed = (stored: StoredRule): ListedRule => ({
     ...stored,
     problem:

@@ -1,7 +1,8 @@
 /**
  * Edited calls: a person allows a parked call with other arguments. The edited call must pass the rules that deny (of
- * the persona, the start, ancestor sessions, the host's policy, remembered ones) and `PreToolUse` hooks. `gate_tool_calls` and
- * `permission_asked` hooks are not called again. The host has validated the arguments against the tool's schema
+ * the persona, the start, ancestor sessions, the host's policy) and `PreToolUse` hooks. A remembered rule that denies
+ * counts only if these rules say `ask` (`rulingOn`, calls/ruling.ts). `gate_tool_calls` and `permission_asked` hooks are
+ * not called again. The host has validated the arguments against the tool's schema, if the session still has the tool
  * (`withValidArguments` in libs/session, check-command.ts).
  *
  * EDIT-1  An edit is not a decision. While hooks check it the call stays parked, and the first decision wins

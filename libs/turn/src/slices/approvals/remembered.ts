@@ -29,18 +29,18 @@ const NONE: readonly RememberedRule[] = [];
  * remembered-rules.ts). Null before the first provision, and if an earlier release recorded the provision without
  * identity or root.
  */
-export function ruleHolder({ pinned }: Pick<SessionContext, 'pinned'>): RuleBinding | null {
+export function currentBinding({ pinned }: Pick<SessionContext, 'pinned'>): RuleBinding | null {
   if (!pinned?.identity || pinned.root === undefined) return null;
   return { persona: pinned.persona, root: pinned.root, ...pinned.identity };
 }
 
 /**
  * The applicable rules: those of this session, and those of its persona at the last provision. Without rules that this
- * session has revoked, and without rules with another binding ({@link ruleHolder}).
+ * session has revoked, and without rules with another binding ({@link currentBinding}).
  */
 function rulesIn(context: SessionContext): readonly RememberedRule[] {
   const { remembered, persona_rules } = context;
-  const holder = ruleHolder(context);
+  const holder = currentBinding(context);
   if (holder === null || remembered.length + persona_rules.length === 0) return NONE;
   const revokedRules = remembered.filter(({ revoked }) => revoked);
   return [
@@ -95,7 +95,7 @@ export function rememberedBy(
       'the approval is about the unknown outcome of this call, which no later call matches',
       field,
     );
-  const holder = ruleHolder(context);
+  const holder = currentBinding(context);
   if (holder === null)
     return reject(
       input,

@@ -11,7 +11,7 @@ import type { Json, JsonObject, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { reasonSuffix } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
-import { effectId } from '../../core/place.ts';
+import { nextEffectId } from '../../core/place.ts';
 import { approvalSettings, buildDenialByHookOrExpiry } from '../approvals/approvals.ts';
 import { crewEffects } from '../children/children.ts';
 import { crewRefusal, sessionToolOf } from '../children/crew-calls.ts';
@@ -188,7 +188,7 @@ export function runCalls(context: SessionContext): SessionEvent | null {
     if (toStart.handoff === 'emitted' && (isHooked(context, 'OnHandoffEmitted') || isConsulted(context, toStart)))
       return consultHandoff(context, toStart);
     const { call_id, tool, args } = toStart;
-    return { type: 'call_started', call_id, tool, args, effect_id: effectId(context) };
+    return { type: 'call_started', call_id, tool, args, effect_id: nextEffectId(context) };
   }
   const returned = nextReturned(context);
   return returned && consultable(context, 'PostToolUse', returned.call_id) ? consultReturned(context, returned) : null;

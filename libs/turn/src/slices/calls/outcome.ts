@@ -25,10 +25,14 @@ import type { KnownTool } from './state.ts';
 import { callRow } from './table.ts';
 
 /**
- * Decides the outcome of a call. It ends the call, and can then request a suspension (`park`). Instead it is
- * `call_returned` if PostToolUse hooks must check the result, or an approval request if a person must decide about an
- * unknown outcome. A cancelled call: `settleCancelled` (cancel.ts). The outcome is late, and ignored, unless
- * the call is running with the effect id of the outcome.
+ * Decides the outcome of a call, by the first case that applies:
+ * - The call is not running with the effect id of the outcome: the outcome is late, and ignored.
+ * - The call was cancelled: `settleCancelled` (cancel.ts).
+ * - The run is aborting, or a preempting interrupt has ended the call: it ends as `interrupted` if that is the outcome,
+ *   and as `cancelled` otherwise, also if the tool succeeded. No hook and no person checks it.
+ * - The outcome is unknown, and a person must decide about it: an approval request.
+ * - PostToolUse hooks must check the result: `call_returned`.
+ * - Otherwise the outcome ends the call, and can then request a suspension (`park`).
  */
 export function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
   const row = callRow(context, outcome.call_id);

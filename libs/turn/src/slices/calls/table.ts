@@ -42,7 +42,7 @@ export function anyParkedBut(context: SessionContext, callId: string | null): bo
   return context.calls.some((row) => row.status === 'parked' && row.call_id !== callId);
 }
 
-/** Whether the call was sent, and has no outcome so far. */
+/** Whether the call has started (`call_started` is recorded) and has no outcome so far. The host may not have sent it yet. */
 export function isInFlight(row: CallRow): boolean {
   return row.status === 'running';
 }

@@ -19,7 +19,7 @@ import {
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events } from '../../core/decision.ts';
-import { effectId, nextIndex, type PlacedEvent } from '../../core/place.ts';
+import { nextEffectId, nextIndex, type PlacedEvent } from '../../core/place.ts';
 import { isEnded, type MachineState } from '../../machine/state.ts';
 import type { CallRow } from '../calls/state.ts';
 import { noteOnCall } from '../calls/table.ts';
@@ -118,7 +118,7 @@ export function consult(
     type: 'hook_call',
     hook: hook.id,
     point,
-    effect_id: open?.effect_id ?? effectId(context),
+    effect_id: open?.effect_id ?? nextEffectId(context),
     ...call,
     ...recordedPayload(open, payload),
   };

@@ -1,8 +1,8 @@
 /**
  * Preempting interrupts: steers and reminders with `preempt: true` in their body. They end the open model call, or the
- * tool calls in flight, but no hooks and no compaction. If the open turn has neither such a model call nor such a tool
- * call, the list `preempting` notes the interrupt: unless a seam delivers it first, the next model call of the turn
- * ends before it is sent.
+ * tool calls in flight, but no hooks and no compaction. If the open turn has no model call and no tool call in flight,
+ * the interrupt is noted in the list `preempting`. If no seam delivers it first, the next model call of the turn ends
+ * before it is sent.
  *
  * The next seam for interrupts delivers them; with `one_at_a_time` see `dueAt` (seams.ts). As with any interrupt, the seam
  * `pre_tool_dispatch` skips the calls that have not started, also parked ones, whose approvals it supersedes

@@ -1,7 +1,7 @@
 /**
  * Which steers, reminders and follow-ups are queued, and how queued ones are collapsed, revoked and replaced. The context
- * keeps follow-ups in a list of their own, `followups`; `pending` has the others. Bounds and error codes named `pending` count
- * both lists. Delivery: `dueAt` and `nextFollowupEvent` (seams.ts). Check by hooks: message-hooks.ts.
+ * has two lists: `followups`, and `pending` for steers and reminders. Bounds and error codes with "pending" in their names
+ * apply to both lists together. Delivery: `dueAt` and `nextFollowupEvent` (seams.ts). Check by hooks: message-hooks.ts.
  *
  * QUEUE-1  Queued messages with the same dedupe key and kind collapse into one: the newest, at the position of the
  *     oldest.
@@ -38,8 +38,8 @@ export interface InjectionOrigin {
 }
 
 /**
- * Decides `steer`, `remind` and `followup`: in every state of the session the message is queued, or rejected beyond a bound
- * of the queues or of the reminders. A queued message with its kind and dedupe key collapses into it (QUEUE-1).
+ * Decides `steer`, `remind` and `followup`, in every state of the session. The message is queued. It is rejected if it would
+ * exceed a bound of the queues or of the reminders. It replaces a queued message of its kind with its dedupe key (QUEUE-1).
  */
 export function decideInjection(
   context: SessionContext,

@@ -10,6 +10,17 @@
  *   `restartBackoffMs` (effects/session-worker.ts) delays them.
  * - Any other failure of an outcome, also after the last attempt: {@link decideModel} does not repeat the call. The run
  *   fails; or, if a declared step of the persona is open, its error boundary decides: `stepFailure` (steps/steps.ts).
+ *
+ * Each repetition asks the pinned model. There is no fallback to another model.
+ *
+ * What validates an answer, in this order:
+ * - Its output, by the schema of the session: `checkOutput` (check-output.ts in libs/protocol), only for a complete answer
+ *   without calls. The problems are recorded with the answer; `outputRejection` (output.ts) repairs a final answer.
+ * - Its calls, by their number, their sizes and the schemas of the tools: `checkedCalls` (effects/stream-answer.ts). It
+ *   gives an invalid call a `problem`; `refuseMalformed` (calls/batch.ts) ends such a call with an error result.
+ * - The outcome as a whole, by the schema of outcomes: `readOutcome` (effects/read-outcome.ts). An unreadable answer
+ *   becomes a failed outcome, without its text.
+ * - Ids of its calls that occur twice: `withUniqueCallIds`, here.
  */
 
 import {

@@ -97,9 +97,9 @@ export function decidePromptOrSteer(state: MachineState, input: Command<'prompt'
 }
 
 /**
- * Whether no seam of the run will deliver a new steer with the mode `finish_step`. This is so in the teardown, after the
- * first seam of the last turn, and after the last seam of a turn that ends the run. False while an open question
- * decides whether the turn ends the run, such as one to a stop predicate.
+ * Whether the run has no seam left that delivers a new steer with the mode `finish_step`. True in the teardown, after the
+ * first seam of the last turn, and after the last seam of a turn that ends the run. False while it is undecided whether
+ * the turn ends the run, for example while a stop predicate is called.
  */
 function isPastLastSeam(state: MachineState): boolean {
   const { context } = state;

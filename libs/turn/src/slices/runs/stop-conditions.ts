@@ -15,7 +15,7 @@ import {
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
-import { nextIndex, type Placed } from '../../core/place.ts';
+import { nextEffectId, nextIndex, type Placed } from '../../core/place.ts';
 
 /** The event for the first text condition that is true of an answer; none if no condition is. */
 export function textStop(context: SessionContext, message: AssistantMessage): SessionEvent[] {
@@ -56,8 +56,7 @@ export function predicatesAsked(context: SessionContext): SessionEvent | null {
     'predicate' in condition ? [condition.predicate] : [],
   );
   if (predicates.length === 0) return null;
-  const effect_id = `${context.n}-${context.next_effect}`;
-  return { type: 'stop_predicates_asked', turn: context.turn, effect_id, predicates };
+  return { type: 'stop_predicates_asked', turn: context.turn, effect_id: nextEffectId(context), predicates };
 }
 
 /** Decides the answers of predicates. The first that holds is the true stop condition, unless the run is aborting. */

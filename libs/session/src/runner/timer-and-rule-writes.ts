@@ -1,8 +1,8 @@
 /**
- * Writes of a session to stores other than its journal: its timers to the timer store, and the rules that its persona
- * remembers to the store of rules. A write is retried
- * until the store acknowledges it, the session no longer waits for the timer, or the runner leaves the session. The
- * session's next runner stores each item once more. That changes nothing, because the store has it under the same key.
+ * Writes of a session's timers to the timer store, and of the rules that its persona remembers to the store of rules. A
+ * write is retried until the store acknowledges it, the session no longer waits for the timer, or the runner leaves the
+ * session. The session's next runner stores each item once more. That changes nothing, because the store has it under
+ * the same key.
  */
 import type { Clock, Log, RememberedRules, Timers } from '@coxswain/ports';
 import {
