@@ -7,7 +7,7 @@
  *          the record for which it was stored is still to be written.
  * SWEEP-2  A blob is removed only at the revision of its entry that the sweep has read: a renewed blob stays.
  */
-import type { Journal, Purge, StoredBlob, StoredRecord } from '@coxswain/ports';
+import type { Journal, Purge, StoredBlob } from '@coxswain/ports';
 import {
   type Actor,
   BOUNDS,
@@ -52,9 +52,9 @@ export async function* sweepSessions(
   for (const tenant of await ports.purge.tenants()) {
     const kept = keptMs(tenant);
     const reason = kept === null ? undefined : 'past its retention';
-    for await (const ref of dueIn(ports, tenant, kept === null ? null : nowMs - kept)) {
+    for await (const { ref, due } of dueIn(ports, tenant, kept === null ? null : nowMs - kept)) {
       if (deleted >= max) return;
-      const deletion = await deleteSession(ports, ref, { by, dryRun, reason }).catch(rejectionOf);
+      const deletion = due === true ? await deleteSession(ports, ref, { by, dryRun, reason }).catch(rejectionOf) : due;
       // A rejected deletion does not count towards `max`: the next sweep rejects it again.
       if (deletion.status !== 'refused') deleted++;
       yield { ref, deletion };
@@ -63,22 +63,31 @@ export async function* sweepSessions(
 }
 
 /** The other sessions do not wait for the repair of one record. */
-function rejectionOf(error: unknown): Deletion {
+function rejectionOf(error: unknown): Rejection {
   if (!(error instanceof RecordNotServedError)) throw error;
   return { status: 'refused', code: 'record_unreadable', message: error.message };
+}
+
+type Rejection = Extract<Deletion, { status: 'refused' }>;
+
+/** A session to delete, or one whose newest record cannot be read now: nothing is known of its age, so it stays. */
+interface DueSession {
+  readonly ref: SessionRef;
+  readonly due: true | Rejection;
 }
 
 async function* dueIn(
   ports: Pick<DeletePorts, 'journal' | 'purge'>,
   tenant: string,
   untilMs: number | null,
-): AsyncGenerator<SessionRef, void, undefined> {
+): AsyncGenerator<DueSession, void, undefined> {
   let some: SessionRef[] = [];
   const due = async () => {
-    const are = await Promise.all(some.map((ref) => isDue(ports, ref, untilMs)));
-    const found = some.filter((_, i) => are[i]);
+    const found = await Promise.all(
+      some.map(async (ref) => ({ ref, due: await isDue(ports, ref, untilMs).catch(rejectionOf) })),
+    );
     some = [];
-    return found;
+    return found.filter((one): one is DueSession => one.due !== false);
   };
   for await (const ref of ports.journal.sessions(tenant)) {
     some.push(ref);
@@ -92,14 +101,7 @@ async function isDue(
   ref: SessionRef,
   untilMs: number | null,
 ): Promise<boolean> {
-  let last: StoredRecord | null;
-  try {
-    last = await journal.last(ref);
-  } catch (error) {
-    // Its deletion reads the record again, and the sweep reports the failure.
-    if (error instanceof RecordNotServedError) return true;
-    throw error;
-  }
+  const last = await journal.last(ref);
   if (!last) return false;
   if (tombstoneIn(last.bytes)) return purge.hasBefore(ref, last.fence);
   if (untilMs === null) return false;
