@@ -33,6 +33,8 @@ import { watchSession } from './watch-session.ts';
 
 /** The number of buffered records of an export, each of up to 512 KiB: it is read at the speed of its reader. */
 const EXPORTED_AT_ONCE = 16;
+/** The maximum lag of a replica that reads may meet, in milliseconds. */
+const REPLICA_LAG_MS = 2_000;
 
 /** The transport over NATS: publishes commands and reads journals. */
 export class BusTransport implements Transport {
@@ -66,7 +68,7 @@ export class BusTransport implements Transport {
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<JournalRecord, void, undefined> {
-    await expectStart(from, () => this.lastNumber(ref));
+    await expectStart(from, () => this.lastNumber(ref), REPLICA_LAG_MS);
     const records = followJournal(this.bus.nc, ref, from, signal);
     for await (const { record } of this.#whileConnected(records, signal)) yield record;
   }
@@ -76,7 +78,7 @@ export class BusTransport implements Transport {
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<WatchItem, void, undefined> {
-    await expectStart(from, () => this.lastNumber(ref));
+    await expectStart(from, () => this.lastNumber(ref), REPLICA_LAG_MS);
     yield* this.#whileConnected(watchSession(this.bus.nc, ref, from, signal), signal);
   }
 

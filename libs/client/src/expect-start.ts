@@ -2,16 +2,23 @@
 import { ReadRefusedError } from './client-errors.ts';
 import type { JournalStart } from './transport.ts';
 
+const LOOK_EVERY_MS = 200;
+
 /**
  * Checks that the first record exists or is the next one. Otherwise the reader would wait for a record that may never
  * come: the journal was restored to fewer records, or the session was deleted and started again.
  * @param lastNumber reads the number of the newest record; 0 without records.
+ * @param lagMs how long `lastNumber` may miss the newest records: in a cluster, a replica that lags behind can answer it.
  * @throws ReadRefusedError `record_not_there`; the errors of `lastNumber`.
  */
-export async function expectStart(from: JournalStart, lastNumber: () => Promise<number>): Promise<void> {
+export async function expectStart(from: JournalStart, lastNumber: () => Promise<number>, lagMs: number): Promise<void> {
   // Record 1 may be waited for, and needs no request.
   if (from === 'newest' || from <= 1) return;
-  const newest = await lastNumber();
+  let newest = await lastNumber();
+  for (let waitedMs = 0; from > newest + 1 && waitedMs < lagMs; waitedMs += LOOK_EVERY_MS) {
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    newest = await lastNumber();
+  }
   if (from <= newest + 1) return;
   throw new ReadRefusedError(
     'record_not_there',

@@ -188,7 +188,7 @@ export class MemoryTransport implements Transport {
     from: JournalStart,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<JournalRecord, void, undefined> {
-    await expectStart(from, () => this.lastNumber(ref));
+    await expectStart(from, () => this.lastNumber(ref), 0);
     for await (const { record } of this.#records(ref, from, signal)) yield record;
   }
 
@@ -204,7 +204,7 @@ export class MemoryTransport implements Transport {
       onConnectionChange: () => () => undefined,
       answer: async (place: Parameters<SessionHost['answer']>[1]) => this.#host.answer(ref, place),
     };
-    await expectStart(from, () => this.lastNumber(ref));
+    await expectStart(from, () => this.lastNumber(ref), 0);
     yield* watchRecords(session, signal);
   }
 
