@@ -1,4 +1,5 @@
 /** What all routes share: the context, its limits and metrics, and problem documents. */
+export { ConnectionShares } from './connection-shares.ts';
 export { ExportSlots } from './export-slots.ts';
 export { GATEWAY_BOUNDS } from './gateway-bounds.ts';
 export {

@@ -1,7 +1,7 @@
 import type { Session } from '@coxswain/client';
 import { sessionKey } from '@coxswain/protocol';
 import type { Principal } from '../auth/mod.ts';
-import { GATEWAY_BOUNDS, type GatewayMetrics, Problem } from '../context/mod.ts';
+import { ConnectionShares, GATEWAY_BOUNDS, type GatewayMetrics, Problem } from '../context/mod.ts';
 import type { SocketKind } from '../socket/mod.ts';
 import { SessionFeed } from './session-feed.ts';
 
@@ -42,13 +42,12 @@ export class SessionFeeds {
   readonly #bounds: FeedBounds;
   readonly #metrics: GatewayMetrics;
   readonly #followed = new Map<string, FollowedSession>();
-  /** The watchers of each tenant and of each principal (`TENANT/NAME`). */
-  readonly #byHolder = new Map<string, number>();
-  #watchers = 0;
+  readonly #shares: ConnectionShares;
 
   constructor(metrics: GatewayMetrics, bounds: FeedBounds = FEED_BOUNDS) {
     this.#metrics = metrics;
     this.#bounds = bounds;
+    this.#shares = new ConnectionShares(bounds, tooManyProblem);
   }
 
   /**
@@ -57,16 +56,7 @@ export class SessionFeeds {
    */
   join(session: Session, principal: Principal, kind: 'sse' | SocketKind): Seat {
     const key = sessionKey(session.ref);
-    const who = `${principal.tenant}/${principal.name}`;
-    const tooManyProblem = (whose: string, most: number) => {
-      const message = `${most} connections already follow ${whose}, the maximum of this gateway`;
-      return new Problem('too_many_watchers', message, { headers: { 'retry-after': '5' } });
-    };
-    if (this.#watchers >= this.#bounds.all) throw tooManyProblem('sessions', this.#bounds.all);
-    if (this.#of(principal.tenant) >= this.#bounds.all / 2)
-      throw tooManyProblem('sessions of this tenant', this.#bounds.all / 2);
-    if (this.#of(who) >= this.#bounds.perPrincipal)
-      throw tooManyProblem('sessions with this token', this.#bounds.perPrincipal);
+    this.#shares.expectRoom(principal);
     let followed = this.#followed.get(key);
     if (followed && followed.watchers >= this.#bounds.perSession)
       throw tooManyProblem('this session', this.#bounds.perSession);
@@ -80,15 +70,7 @@ export class SessionFeeds {
     const joined = followed;
     clearTimeout(joined.leaving);
     joined.watchers++;
-    const count = (one: 1 | -1) => {
-      this.#watchers += one;
-      for (const holder of [principal.tenant, who]) {
-        const left = this.#of(holder) + one;
-        if (left > 0) this.#byHolder.set(holder, left);
-        else this.#byHolder.delete(holder);
-      }
-    };
-    count(1);
+    const endWatching = this.#shares.add(principal);
     this.#metrics.watchers.inc({ kind });
     this.#metrics.feeds.set(this.#followed.size);
     let seated = true;
@@ -98,15 +80,11 @@ export class SessionFeeds {
         if (!seated) return;
         seated = false;
         joined.watchers--;
-        count(-1);
+        endWatching();
         this.#metrics.watchers.dec({ kind });
         if (joined.watchers === 0) this.#release(key, joined);
       },
     };
-  }
-
-  #of(holder: string): number {
-    return this.#byHolder.get(holder) ?? 0;
   }
 
   /** Stops all feeds. */
@@ -141,4 +119,9 @@ export class SessionFeeds {
   get #bytesEach(): number {
     return Math.min(GATEWAY_BOUNDS.feedMaxBytes, GATEWAY_BOUNDS.feedsMaxBytes / Math.max(1, this.#followed.size));
   }
+}
+
+function tooManyProblem(whose: string, most: number): Problem {
+  const message = `${most} connections already follow ${whose}, the maximum of this gateway`;
+  return new Problem('too_many_watchers', message, { headers: { 'retry-after': '5' } });
 }

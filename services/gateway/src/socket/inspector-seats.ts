@@ -1,21 +1,16 @@
 import type { Principal } from '../auth/mod.ts';
-import { GATEWAY_BOUNDS, Problem } from '../context/mod.ts';
+import { ConnectionShares, GATEWAY_BOUNDS, Problem } from '../context/mod.ts';
 
 /** Limits concurrent inspectors, because each of them folds the machine of a session. */
 export class InspectorSeats {
-  readonly #all: number;
-  readonly #each: number;
-  /** The slots of each tenant and of each principal (`TENANT/NAME`). */
-  readonly #byHolder = new Map<string, number>();
-  #taken = 0;
+  readonly #shares: ConnectionShares;
 
   /**
    * @param all maximum of this process; half of it for each tenant.
    * @param each maximum per principal.
    */
   constructor(all: number = GATEWAY_BOUNDS.inspectorsMax, each: number = GATEWAY_BOUNDS.inspectorsPerPrincipalMax) {
-    this.#all = all;
-    this.#each = each;
+    this.#shares = new ConnectionShares({ all, perPrincipal: each }, tooManyProblem);
   }
 
   /**
@@ -23,25 +18,9 @@ export class InspectorSeats {
    * @returns a function that releases the slot; call it once.
    * @throws Problem `too_many_watchers` (429).
    */
-  acquire({ tenant, name }: Pick<Principal, 'tenant' | 'name'>): () => void {
-    const who = `${tenant}/${name}`;
-    if (this.#taken >= this.#all) throw tooManyProblem('sessions', this.#all);
-    if (this.#of(tenant) >= this.#all / 2) throw tooManyProblem('sessions of this tenant', this.#all / 2);
-    if (this.#of(who) >= this.#each) throw tooManyProblem('sessions with this token', this.#each);
-    const add = (count: 1 | -1) => {
-      this.#taken += count;
-      for (const holder of [tenant, who]) {
-        const left = this.#of(holder) + count;
-        if (left > 0) this.#byHolder.set(holder, left);
-        else this.#byHolder.delete(holder);
-      }
-    };
-    add(1);
-    return () => add(-1);
-  }
-
-  #of(holder: string): number {
-    return this.#byHolder.get(holder) ?? 0;
+  acquire(principal: Pick<Principal, 'tenant' | 'name'>): () => void {
+    this.#shares.expectRoom(principal);
+    return this.#shares.add(principal);
   }
 }
 
