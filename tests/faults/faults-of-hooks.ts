@@ -13,14 +13,8 @@ import {
   registrationMatches,
 } from '@coxswain/protocol';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
-import { decide } from '@coxswain/turn';
-import {
-  answerTo,
-  consultHooks,
-  endsChain,
-  payloadAfter,
-  refusesByFailure,
-} from '../../libs/session/src/effects/consult-hooks.ts';
+import { decide, failsClosed } from '@coxswain/turn';
+import { answerTo, consultHooks, endsChain, payloadAfter } from '../../libs/session/src/effects/consult-hooks.ts';
 import { evolve } from '../../libs/turn/src/core/evolve.ts';
 import { reachedThreshold } from '../../libs/turn/src/slices/budgets/budgets.ts';
 import { nextToVet } from '../../libs/turn/src/slices/calls/batch.ts';
@@ -197,22 +191,24 @@ export const FAULTS_OF_HOOKS = {
       (sound) => (verdict) =>
         verdict?.kind === 'gate' ? verdict.calls.some((call) => !('allow' in call && call.allow)) : sound(verdict),
     ),
-    'a failure of a hook that fails closed does not end the chain': fault(refusesByFailure, () => () => false),
+    'a failure of a hook that fails closed does not end the chain': fault(failsClosed, () => () => false),
     'a failure of a hook that fails open ends the chain': fault(
-      refusesByFailure,
+      failsClosed,
       () =>
-        ({ failure }) =>
+        (_, { failure }) =>
           failure !== undefined,
     ),
     'an invalid return of a hook that fails open does not end the chain': fault(
-      refusesByFailure,
+      failsClosed,
       () =>
-        ({ failure }, { on_error }) =>
-          failure !== undefined && on_error === 'fail_closed',
+        ({ consult }, { hook, failure }) =>
+          failure !== undefined && consult?.fail_open?.includes(hook) !== true,
     ),
     'a failure ends the chain also where hooks only observe': fault(
-      refusesByFailure,
-      (sound) => (answer, registration) => sound(answer, registration, 'PreToolUse'),
+      failsClosed,
+      (sound) =>
+        ({ consult }, answer) =>
+          sound({ consult: consult && { ...consult, point: 'PreToolUse' } }, answer),
     ),
     'the next hook does not see a rewrite': fault(payloadAfter, () => (payload) => payload),
     'rewritten arguments are not validated': fault(argumentsProblem, () => () => null),

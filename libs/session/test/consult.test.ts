@@ -409,6 +409,22 @@ describe('after a crash', () => {
     expect(bed.toolSource.runs).toHaveLength(1);
     expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
   });
+
+  test('a failure of a repeated consult counts by the recorded policy: the next hook is asked, and refuses', async () => {
+    const bed = testBed();
+    bed.hooks.registrations = [pre('slow', { on_error: 'fail_open' }), pre('strict')];
+    bed.hooks.handlers = { slow: silent, strict: returns({ deny: 'no' }) };
+    bed.models.answers = [ask(call('c1', 'read')), say('done')];
+    const first = await bed.host();
+    await bed.start();
+    bed.hooks.change([pre('slow', { on_error: 'fail_closed' }), pre('strict')]);
+    await bed.time.settle();
+    first.abandon();
+    bed.hooks.handlers = { ...bed.hooks.handlers, slow: throws };
+    await bed.host();
+    expect(asked(bed)).toEqual(['slow', 'slow', 'strict']);
+    expect(bed.toolSource.runs).toEqual([]);
+  });
 });
 
 describe('every point is consulted in its place', () => {

@@ -45,6 +45,7 @@ async function consulted(
     effectId: '7-0',
     point,
     registrations: [hook(point, 'first', more), hook(point, 'second')],
+    failOpen: more.on_error === 'fail_open' ? ['first'] : [],
     payload: payloadOf(point),
     tool: undefined,
     needsApproval: async () => false,

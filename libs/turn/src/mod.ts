@@ -36,6 +36,7 @@ export { isClearable } from './slices/compaction/estimate-tokens.ts';
 export type { ViewAccount, ViewPart } from './slices/compaction/state.ts';
 export { knownWindow, messageCount, pinOf } from './slices/compaction/view-account.ts';
 export type { OpenConsult } from './slices/hooks/state.ts';
+export { failsClosed } from './slices/hooks/verdicts.ts';
 export { queuedBytes } from './slices/injections/waiting.ts';
 export { countDownAtCompaction, inheritedReminders } from './slices/reminders/reminders.ts';
 export type { LiveReminder } from './slices/reminders/state.ts';

@@ -14,7 +14,6 @@ import {
   type ConsultOutcome,
   canonicalJson,
   conditionHolds,
-  failureRefusesAt,
   type HookAnswer,
   type HookFailure,
   type HookPoint,
@@ -22,7 +21,6 @@ import {
   type HookReturn,
   isHookFailure,
   isOfPersona,
-  isWrongAnswer,
   Json,
   type JsonObject,
   type Message,
@@ -38,7 +36,7 @@ import {
   type Verdict,
 } from '@coxswain/protocol';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
-import { rewriteResult, textLength } from '@coxswain/turn';
+import { failsClosed, rewriteResult, textLength } from '@coxswain/turn';
 import { inlineBytes, inlineMaxBytes } from './record-share.ts';
 
 /** One consultation: registrations of one point in the order of calls, and the payload before rewrites. */
@@ -47,6 +45,8 @@ export interface Consult {
   readonly effectId: string;
   readonly point: HookPoint;
   readonly registrations: readonly HookRegistration[];
+  /** Those that had `on_error: fail_open` when the consult was recorded. Their entries may have changed since. */
+  readonly failOpen: readonly string[];
   readonly payload: JsonObject;
   /** The tool of a tool point, to validate rewritten arguments. */
   readonly tool: ToolDefinition | undefined;
@@ -66,7 +66,7 @@ export interface Consult {
 
 /**
  * Asks the registrations of a point in order. Each gets the payload as rewritten by the previous ones. A verdict can
- * end the chain ({@link endsChain}), and so can a failure ({@link refusesByFailure}). Registrations after this end,
+ * end the chain ({@link endsChain}), and so can a failure (`failsClosed`). Registrations after this end,
  * after an abort of the signal, or with a condition that does not match ({@link doesNotApply}) have the answer
  * `not_run`. Never rejects. Settles within the sum of the registrations' timeouts, or when the signal aborts. After a
  * valid rewrite of arguments, `needsApproval` is awaited as well.
@@ -84,6 +84,7 @@ export async function consultHooks(
   let { messages } = consult;
   let room = inlineMaxBytes(consult.messages ? VIEW_COPIES : ANSWER_COPIES);
   const budget = regexBudget();
+  const recorded = { consult: { point: consult.point, fail_open: consult.failOpen } };
   for (const registration of consult.registrations) {
     if (ended || signal.aborted || doesNotApply(registration, [consult.payload, payload], budget)) {
       answers.push({ hook: registration.id, not_run: true });
@@ -95,7 +96,7 @@ export async function consultHooks(
     room -= bytes;
     answers.push(answer);
     const { verdict } = answer;
-    ended = endsChain(verdict) || refusesByFailure(answer, registration, consult.point);
+    ended = endsChain(verdict) || failsClosed(recorded, answer);
     if (verdict?.kind === 'rewrite_args') rewrittenArgs = verdict.args;
     if (verdict?.kind === 'replace_messages') messages = shownBy(verdict.messages, consult.messages ?? []);
     payload = payloadAfter(payload, verdict);
@@ -353,15 +354,6 @@ export function payloadAfter(payload: JsonObject, verdict: Verdict | undefined):
     default:
       return payload;
   }
-}
-
-/**
- * Whether an answer is a failure that refuses: by `on_error`, or because the verdict was invalid or not allowed there. Not at
- * points where no failure refuses. It must agree with `failsClosed` (hooks/verdicts.ts in libs/turn), which decides what
- * the recorded failure causes. Otherwise a failure could end the chain here and not refuse there.
- */
-export function refusesByFailure({ failure }: HookAnswer, { on_error }: HookRegistration, point: HookPoint): boolean {
-  return failureRefusesAt(point) && failure !== undefined && (on_error === 'fail_closed' || isWrongAnswer(failure));
 }
 
 function withResult(payload: JsonObject, verdict: Extract<Verdict, { kind: 'rewrite_result' }>): JsonObject {

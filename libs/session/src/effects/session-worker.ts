@@ -238,6 +238,7 @@ export class SessionWorker implements EffectWorker {
           effectId: effect.id,
           point: effect.point,
           registrations,
+          failOpen: state.context.consult?.fail_open ?? [],
           payload: effect.payload,
           tool,
           needsApproval: (args: JsonObject) => this.#needsApproval(tool, effect.callId ?? '', args, signal),
@@ -428,8 +429,7 @@ function heldTo(rules: HostRules, models: Models): Models {
 function registrationOf({ context }: SessionState, point: HookPoint, id: string): HookRegistration {
   const known = context.hooks.find((hook) => hook.point === point && hook.id === id);
   if (known) return known;
-  const on_error = context.consult?.fail_open?.includes(id) ? 'fail_open' : 'fail_closed';
-  return { id, point, pattern: '*', priority: 0, timeout_ms: 1, on_error, unavailable: true };
+  return { id, point, pattern: '*', priority: 0, timeout_ms: 1, on_error: 'fail_closed', unavailable: true };
 }
 
 // If hosts crash repeatedly during one model step, the provider must not get a flood of requests. The first two

@@ -20,9 +20,9 @@ import {
   rejectionIn,
 } from '@coxswain/protocol';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
-import type { SessionState } from '@coxswain/turn';
+import { failsClosed, type SessionState } from '@coxswain/turn';
 import { boundResult, READ_ON_TOOL } from '../effects/bound-result.ts';
-import { answerTo, doesNotApply, endsChain, payloadAfter, refusesByFailure } from '../effects/consult-hooks.ts';
+import { answerTo, doesNotApply, endsChain, payloadAfter } from '../effects/consult-hooks.ts';
 import type { Transcript } from '../view/transcript.ts';
 import { describeRecord } from './describe-record.ts';
 
@@ -121,8 +121,7 @@ function changeVerdicts(
     }
     answers.push(answer);
     payload = payloadAfter(payload, answer.verdict);
-    hasEnded ||=
-      endsChain(answer.verdict) || (registration !== undefined && refusesByFailure(answer, registration, point));
+    hasEnded ||= endsChain(answer.verdict) || failsClosed({ consult }, answer);
   }
   const { args_problem: _, needs_approval: __, ...rest } = input;
   const tool = calls.find((row) => row.call_id === call_id)?.tool;

@@ -29,6 +29,7 @@ async function consulted(
     effectId: '1-0',
     point,
     registrations: [hook(point, 'h')],
+    failOpen: [],
     payload,
     tool: undefined,
     needsApproval: async () => false,

@@ -5,6 +5,7 @@
 
 import {
   type ConsultOutcome,
+  failureRefusesAt,
   type HookAnswer,
   type HookPoint,
   isWrongAnswer,
@@ -35,17 +36,17 @@ export function hookReturned(consult: OpenConsult, answer: HookAnswer): SessionE
 }
 
 /**
- * Whether an answer has a failure that refuses. A verdict that is invalid, or not allowed at its point, always does
- * (`isWrongAnswer`). Any other failure does, also an unreadable return value, unless the registration had `on_error:
- * fail_open` when it was called. The table may have changed since. It does not check the point: callers ask only where a
- * failure can refuse (`failureRefusesAt` in libs/protocol).
- *
- * `refusesByFailure` (consult-hooks.ts in libs/session) must give the same result. There are two, because the host must
- * know during the consult whether to call the next hook. The machine decides later, from recorded values alone.
+ * Whether an answer has a failure that refuses; never at points where no failure refuses (`failureRefusesAt`). A verdict
+ * that is invalid, or not allowed at its point, always does (`isWrongAnswer`). Any other failure does, also an unreadable
+ * return value, unless the registration had `on_error: fail_open` when it was called. The table may have changed since.
+ * The host asks during the consult, to know whether to call the next hook. The machine asks about the recorded answers.
  */
-export function failsClosed({ consult }: SessionContext, answer: HookAnswer): boolean {
-  if (answer.failure === undefined) return false;
-  return isWrongAnswer(answer.failure) || consult?.fail_open?.includes(answer.hook) !== true;
+export function failsClosed(
+  { consult }: { readonly consult: Pick<OpenConsult, 'point' | 'fail_open'> | null },
+  { hook, failure }: HookAnswer,
+): boolean {
+  if (failure === undefined || consult === null || !failureRefusesAt(consult.point)) return false;
+  return isWrongAnswer(failure) || consult.fail_open?.includes(hook) !== true;
 }
 
 /**
