@@ -194,15 +194,14 @@ export const FAULTS_OF_HOOKS = {
     'a failure of a hook that fails closed does not end the chain': fault(failsClosed, () => () => false),
     'a failure of a hook that fails open ends the chain': fault(
       failsClosed,
-      () =>
-        (_, { failure }) =>
-          failure !== undefined,
+      (sound) =>
+        ({ consult }, answer) =>
+          sound({ consult: consult && { ...consult, fail_open: [] } }, answer),
     ),
     'an invalid return of a hook that fails open does not end the chain': fault(
       failsClosed,
-      () =>
-        ({ consult }, { hook, failure }) =>
-          failure !== undefined && consult?.fail_open?.includes(hook) !== true,
+      (sound) => (recorded, answer) =>
+        sound(recorded, answer) && recorded.consult?.fail_open?.includes(answer.hook) !== true,
     ),
     'a failure ends the chain also where hooks only observe': fault(
       failsClosed,
