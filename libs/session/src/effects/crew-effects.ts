@@ -60,11 +60,11 @@ export interface CrewSession {
 type Of<K extends WorkEffect['kind']> = Extract<WorkEffect, { kind: K }>;
 
 /**
- * Starts a child: finds its persona, checks the body of the start, the quota and that the id is free, then sends the start
- * command.
+ * Starts a child, unless an earlier owner of the session has started it: checks that the id is free, finds the persona,
+ * checks the body of the start and the quota, then sends the start command.
  * @param traceparent the span of the call that starts the child.
- * @returns `call_accepted` once the command is stored; an error outcome if the child cannot start. After an abort
- *   either of them, because then no component reads the result.
+ * @returns `call_accepted` once the command is stored, or if the child has a record; an error outcome if the child cannot
+ *   start. After an abort either of them, because then no component reads the result.
  */
 export async function startChild(
   ports: WorkerPorts,
@@ -79,6 +79,13 @@ export async function startChild(
     const { result } = errorOutcome('error', message, code);
     return { type: 'call_outcome', effect_id, call_id, status: 'error', result, duration_ms: 0 };
   };
+  const accepted: CallAccepted = { type: 'call_accepted', effect_id, call_id, epoch: state.context.epoch };
+  const to = sessionRef(child.session, ref.tenant);
+  // An earlier owner may have started the child. Then this host need not be able to start it: its personas and the quota
+  // may differ by now.
+  const isStarted = await isChildStarted(ports, to, { session: ref.sessionId, effect_id }, signal);
+  if (typeof isStarted === 'object') return failed(isStarted);
+  if (isStarted) return accepted;
   const own = { persona: transcript.frame.persona, ofStart: state.context.settings?.personas ?? [] };
   const persona = await untilAnswered(ports.clock, signal, () =>
     chosenPersona(ports, ref.tenant, own, effect.args.persona),
@@ -93,15 +100,12 @@ export async function startChild(
   const read = parseCrewCommand('start_child', payload);
   if (!read.ok)
     return failed({ code: read.problem.code, message: `the child session cannot be started: ${read.problem.message}` });
-  const to = sessionRef(child.session, ref.tenant);
   const full = ports.quotas?.sessionProblem(ref.tenant);
   if (full) return failed({ code: 'quota_exceeded', message: `the child session was not started: ${full.message}` });
-  const other = await strangerAt(ports, to, body.parent, signal);
-  if (other) return failed(other);
   const refused = await store(ports, ref, to, 'start_child', payload, `start-${effect_id}`, signal, traceparent);
   if (refused)
     return failed({ code: 'child_not_started', message: `the child session was not started: ${refused.message}` });
-  return { type: 'call_accepted', effect_id, call_id, epoch: state.context.epoch };
+  return accepted;
 }
 
 /**
@@ -164,18 +168,18 @@ export function modelOf({ name, base_url }: { readonly name: string; readonly ba
   return { model: name, ...(base_url === undefined ? {} : { base_url }) };
 }
 
-/** The failure if a session with the child's id exists and is not the child, or cannot be read; otherwise null. */
-async function strangerAt(
+/** Whether the child has a record; the failure if another session has its id, or if its journal cannot be read. */
+async function isChildStarted(
   ports: WorkerPorts,
   child: SessionRef,
-  { session, effect_id }: ParentLink,
+  { session, effect_id }: Pick<ParentLink, 'session' | 'effect_id'>,
   signal: AbortSignal,
-): Promise<Failure | null> {
+): Promise<boolean | Failure> {
   const stranger = { code: 'session_exists', message: `another session already has the id ${child.sessionId}` };
   let input: Input;
   try {
     const first = await untilAnswered(ports.clock, signal, () => ports.journal.firstAfter(child, 0));
-    if (!first) return null;
+    if (!first) return false;
     if (tombstoneIn(first.bytes)) return stranger;
     ({ input } = await readRecord(first.bytes, retryingBlobs(ports.blobs, ports.clock, signal)));
   } catch (error) {
@@ -184,7 +188,7 @@ async function strangerAt(
     return { code: 'child_not_started', message };
   }
   const parent = input.type === 'command' ? (input.body.parent as Partial<ParentLink> | undefined) : undefined;
-  return parent?.session === session && parent.effect_id === effect_id ? null : stranger;
+  return (parent?.session === session && parent.effect_id === effect_id) || stranger;
 }
 
 /** Sends the child a cancel command, then waits the grace period. The child's report aborts `signal` and the wait. */
