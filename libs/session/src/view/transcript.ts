@@ -89,8 +89,11 @@ export class Transcript {
   #wholes: Set<string> | null = null;
   #storedFiles = false;
   #frame: TranscriptFrame = { persona: null, tools: [] };
-  /** Personas that handed the session over, as pinned then. Bounded by the number of personas that name one another. */
-  readonly #earlier = new Map<string, PinnedPersona>();
+  /**
+   * Personas that handed the session over, with their tools, as pinned then. Bounded by the number of personas that name
+   * one another.
+   */
+  readonly #earlier = new Map<string, TranscriptFrame & { readonly persona: PinnedPersona }>();
   #answers = 0;
   #lastAnswer: AssistantMessage | null = null;
   /** Who cancelled the run, and why. */
@@ -148,8 +151,8 @@ export class Transcript {
     return this.#frame;
   }
 
-  /** A persona that handed the session over, as pinned then. */
-  earlier(name: string): PinnedPersona | undefined {
+  /** A persona that handed the session over, with its tools, as pinned then. */
+  earlier(name: string): (TranscriptFrame & { readonly persona: PinnedPersona }) | undefined {
     return this.#earlier.get(name);
   }
 
@@ -185,7 +188,8 @@ export class Transcript {
         this.#beginRun(event);
         break;
       case 'persona_changed':
-        if (event.handoff && this.#frame.persona) this.#earlier.set(event.handoff.from, this.#frame.persona);
+        if (event.handoff && this.#frame.persona)
+          this.#earlier.set(event.handoff.from, { ...this.#frame, persona: this.#frame.persona });
         this.#frame = { ...this.#frame, persona: personas.of(event.fingerprint, event.provision) };
         break;
       case 'tools_changed':
