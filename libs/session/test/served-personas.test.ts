@@ -17,7 +17,7 @@ import { crewBed, delegate } from './crew-bed.ts';
 import { hook } from './fake-hooks.ts';
 import { ask, call, FakeModels, say } from './fake-model.ts';
 import { answer, definition, taking } from './fake-tools.ts';
-import { refOf, testBed } from './test-bed.ts';
+import { recordOf, refOf, testBed } from './test-bed.ts';
 
 const DEFAULT = TenantId.parse('default');
 const REVIEWER = { ...Persona.parse({ name: 'reviewer', prompt: 'You review.', model: 'fake/model' }), version: 'v1' };
@@ -150,6 +150,33 @@ test('an instance that disappears repeatedly ends the run, with a code', async (
     await bed.time.advance(10);
   }
   expect(await bed.eventsOf('persona_step_lost')).toHaveLength(10);
+  expect((await bed.eventsOf('agent_end'))[0]).toMatchObject({ error: { code: 'persona_unavailable' } });
+});
+
+test('a new owner that finds all attempts lost makes no further one', async () => {
+  const { bed, there, host, serve } = served();
+  there.answers = [say('never', { delayMs: 1_000 })];
+  const one = await host();
+  let instance = serve();
+  // The host ends when it has recorded the last loss, before the end of the step.
+  bed.journal.always = async (append, { bytes }) => {
+    if (recordOf(bytes).input.type !== 'model_outcome') return append();
+    one.abandon();
+    return { status: 'ambiguous', cause: 'gone' };
+  };
+  await bed.start({ persona: 'reviewer' });
+  for (let i = 0; i < 10; i++) {
+    const next = serve();
+    instance.kill();
+    instance = next;
+    await bed.time.advance(10);
+  }
+  bed.journal.always = 'none';
+  const attempts = there.requests.length;
+  await host();
+  await bed.time.advance(30_000);
+  expect(await bed.eventsOf('persona_step_lost')).toHaveLength(10);
+  expect(there.requests).toHaveLength(attempts);
   expect((await bed.eventsOf('agent_end'))[0]).toMatchObject({ error: { code: 'persona_unavailable' } });
 });
 
