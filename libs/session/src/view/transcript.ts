@@ -30,7 +30,6 @@ import {
   type ToolDefinition,
   type ToolMessage,
   type ToolResult,
-  type TransformContext,
   type UserMessage,
   userText,
 } from '@coxswain/protocol';
@@ -110,11 +109,10 @@ export class Transcript {
 
   /** As {@link view}, but built on demand: later events do not change the result. */
   viewLater(): () => readonly Message[] {
-    const settings = this.#settings;
     const transformed = this.#transformed;
     // The end of a reminder may have moved the messages since.
     const view = (transformed && this.#asked) ?? this.#newest();
-    return () => shapeView(view, settings, transformed);
+    return () => shapeView(view, transformed);
   }
 
   /**
@@ -122,15 +120,12 @@ export class Transcript {
    * ended since stay in it, so that the indexes in the answers remain valid.
    */
   viewAsked(): readonly Message[] {
-    return shapeView(this.#asked ?? this.#newest(), this.#settings, null);
-  }
-
-  get #settings(): TransformContext | undefined {
-    return this.#frame.persona?.definition.transform_context;
+    return shapeView(this.#asked ?? this.#newest(), null);
   }
 
   #newest(): ShownView {
-    const leavesOut = this.#settings?.last_n_turns !== undefined;
+    const settings = this.#frame.persona?.definition.transform_context;
+    const leavesOut = settings?.last_n_turns !== undefined;
     return {
       messages: this.#messages,
       length: this.#messages.length,
@@ -138,6 +133,7 @@ export class Transcript {
       turns: this.#turnEnds.length,
       summarized: this.#summary !== null,
       always: leavesOut ? new Set<Message>([...this.#pins.keys(), ...this.#prompt]) : NONE,
+      settings,
     };
   }
 
