@@ -60,11 +60,11 @@ export interface CrewSession {
 type Of<K extends WorkEffect['kind']> = Extract<WorkEffect, { kind: K }>;
 
 /**
- * Starts a child, unless an earlier owner of the session has started it: checks that the id is free, finds the persona,
- * checks the body of the start and the quota, then sends the start command.
+ * Starts a child: checks that the id is free, finds its persona, checks the body of the start and the quota, then sends the
+ * start command. If the child has a record, repeats its start without these checks.
  * @param traceparent the span of the call that starts the child.
- * @returns `call_accepted` once the command is stored, or if the child has a record; an error outcome if the child cannot
- *   start. After an abort either of them, because then no component reads the result.
+ * @returns `call_accepted` once the command is stored; an error outcome if the child cannot start. After an abort
+ *   either of them, because then no component reads the result.
  */
 export async function startChild(
   ports: WorkerPorts,
@@ -74,38 +74,51 @@ export async function startChild(
   traceparent?: string,
 ): Promise<CallAccepted | CallOutcome> {
   const { id: effect_id, callId: call_id, child } = effect;
-  const { ref, state, transcript } = session;
+  const { ref, state } = session;
   const failed = ({ code, message }: Failure): CallOutcome => {
     const { result } = errorOutcome('error', message, code);
     return { type: 'call_outcome', effect_id, call_id, status: 'error', result, duration_ms: 0 };
   };
-  const accepted: CallAccepted = { type: 'call_accepted', effect_id, call_id, epoch: state.context.epoch };
   const to = sessionRef(child.session, ref.tenant);
   // An earlier owner may have started the child. Then this host need not be able to start it: its personas and the quota
-  // may differ by now.
-  const isStarted = await isChildStarted(ports, to, { session: ref.sessionId, effect_id }, signal);
-  if (typeof isStarted === 'object') return failed(isStarted);
-  if (isStarted) return accepted;
+  // may differ by now. The repetition of the start wakes a child that rests.
+  const started = await recordedStart(ports, to, { session: ref.sessionId, effect_id }, signal);
+  const start = started ?? (await newStart(ports, session, effect, signal));
+  if ('code' in start) return failed(start);
+  const payload = encode(start.body);
+  const refused = await store(ports, ref, to, 'start_child', payload, `start-${effect_id}`, signal, traceparent);
+  if (refused)
+    return failed({ code: 'child_not_started', message: `the child session was not started: ${refused.message}` });
+  return { type: 'call_accepted', effect_id, call_id, epoch: state.context.epoch };
+}
+
+/** The body of a child's start, or why the child cannot be started. */
+type ChildStart = { readonly body: object } | Failure;
+
+/** Finds the persona of a child, and checks the body of its start and the quota. */
+async function newStart(
+  ports: WorkerPorts,
+  session: CrewSession,
+  effect: Of<'start_child'>,
+  signal: AbortSignal,
+): Promise<ChildStart> {
+  const { ref, state, transcript } = session;
   const own = { persona: transcript.frame.persona, ofStart: state.context.settings?.personas ?? [] };
   const persona = await untilAnswered(ports.clock, signal, () =>
     chosenPersona(ports, ref.tenant, own, effect.args.persona),
   ).catch((error: Error) => error);
   // The signal has aborted, so no component reads this outcome.
-  if (!persona) return failed({ code: 'child_not_started', message: 'the child session was not started' });
+  if (!persona) return { code: 'child_not_started', message: 'the child session was not started' };
   if (persona instanceof Error)
-    return failed({ code: 'child_not_started', message: `the child session was not started: ${persona.message}` });
-  if ('code' in persona) return failed(persona);
+    return { code: 'child_not_started', message: `the child session was not started: ${persona.message}` };
+  if ('code' in persona) return persona;
   const body = startOf(session, effect, persona, ports.telemetry?.spans);
-  const payload = encode(body);
-  const read = parseCrewCommand('start_child', payload);
+  const read = parseCrewCommand('start_child', encode(body));
   if (!read.ok)
-    return failed({ code: read.problem.code, message: `the child session cannot be started: ${read.problem.message}` });
+    return { code: read.problem.code, message: `the child session cannot be started: ${read.problem.message}` };
   const full = ports.quotas?.sessionProblem(ref.tenant);
-  if (full) return failed({ code: 'quota_exceeded', message: `the child session was not started: ${full.message}` });
-  const refused = await store(ports, ref, to, 'start_child', payload, `start-${effect_id}`, signal, traceparent);
-  if (refused)
-    return failed({ code: 'child_not_started', message: `the child session was not started: ${refused.message}` });
-  return accepted;
+  if (full) return { code: 'quota_exceeded', message: `the child session was not started: ${full.message}` };
+  return { body };
 }
 
 /**
@@ -168,18 +181,21 @@ export function modelOf({ name, base_url }: { readonly name: string; readonly ba
   return { model: name, ...(base_url === undefined ? {} : { base_url }) };
 }
 
-/** Whether the child has a record; the failure if another session has its id, or if its journal cannot be read. */
-async function isChildStarted(
+/**
+ * The start in the first record of a child; null if it has none. The failure if another session has its id, or if its journal
+ * cannot be read.
+ */
+async function recordedStart(
   ports: WorkerPorts,
   child: SessionRef,
   { session, effect_id }: Pick<ParentLink, 'session' | 'effect_id'>,
   signal: AbortSignal,
-): Promise<boolean | Failure> {
+): Promise<ChildStart | null> {
   const stranger = { code: 'session_exists', message: `another session already has the id ${child.sessionId}` };
   let input: Input;
   try {
     const first = await untilAnswered(ports.clock, signal, () => ports.journal.firstAfter(child, 0));
-    if (!first) return false;
+    if (!first) return null;
     if (tombstoneIn(first.bytes)) return stranger;
     ({ input } = await readRecord(first.bytes, retryingBlobs(ports.blobs, ports.clock, signal)));
   } catch (error) {
@@ -187,8 +203,9 @@ async function isChildStarted(
     const message = `the child session was not started: the journal of ${child.sessionId} cannot be read: ${(error as Error).message}`;
     return { code: 'child_not_started', message };
   }
-  const parent = input.type === 'command' ? (input.body.parent as Partial<ParentLink> | undefined) : undefined;
-  return (parent?.session === session && parent.effect_id === effect_id) || stranger;
+  if (input.type !== 'command') return stranger;
+  const parent = input.body.parent as Partial<ParentLink> | undefined;
+  return parent?.session === session && parent.effect_id === effect_id ? { body: input.body } : stranger;
 }
 
 /** Sends the child a cancel command, then waits the grace period. The child's report aborts `signal` and the wait. */
