@@ -290,7 +290,7 @@ function answerText(answer: AssistantMessage | null): string {
 export async function sendMessage(
   ports: WorkerPorts,
   { ref, state }: CrewSession,
-  { id: effect_id, callId: call_id, args, hops }: Of<'send_message'>,
+  { id: effect_id, callId: call_id, epoch, args, hops }: Of<'send_message'>,
   signal: AbortSignal,
 ): Promise<CallOutcome> {
   const ended = (status: CallOutcome['status'], text: string, code?: string): CallOutcome => ({
@@ -305,22 +305,25 @@ export async function sendMessage(
     duration_ms: 0,
   });
   const { mode = 'steer' } = args;
+  // The policy and the receiver can have changed since an earlier owner sent the message.
+  const mayBeSent = epoch < state.context.epoch;
+  const unsent = mayBeSent ? 'An earlier host of this session may have sent the message' : 'The message was not sent';
   const forbidden = messageProblem(rulesOfSession(ports, ref.tenant, state.context.settings), mode);
-  if (forbidden) return ended('error', `The message was not sent. ${forbidden.message}`, forbidden.code);
+  if (forbidden) return ended('error', `${unsent}. ${forbidden.message}`, forbidden.code);
   const to = sessionRef(args.to, ref.tenant);
   const last = await untilAnswered(ports.clock, signal, () => ports.journal.last(to)).catch((error: Error) => error);
   if (last instanceof Error) {
-    const text = `The message was not sent: the journal of ${args.to} cannot be read: ${last.message}`;
+    const text = `${unsent}: the journal of ${args.to} cannot be read: ${last.message}`;
     return ended('error', text, 'tool_failed');
   }
   if (!signal.aborted && (!last || tombstoneIn(last.bytes)))
-    return ended('error', `There is no session ${args.to}. The message was not sent.`, 'session_not_found');
+    return ended('error', `There is no session ${args.to}. ${unsent}.`, 'session_not_found');
   const body: MessageBody = { from: ref.sessionId, hops, body: args.body, mode };
   const payload = encode(body);
   const read = parseCrewCommand('message', payload);
   if (!read.ok) return ended('error', `The message was not sent: ${read.problem.message}`, read.problem.code);
   const refused = await store(ports, ref, to, 'message', payload, messageId(ref, effect_id), signal);
-  if (refused) return ended('error', `The message was not sent: ${refused.message}`, 'tool_failed');
+  if (refused) return ended('error', `${unsent}: ${refused.message}`, 'tool_failed');
   if (signal.aborted) return ended('cancelled', 'Cancelled. The message may have been sent.', 'tool_interrupted');
   return ended('ok', `The message is stored for session ${args.to}.`);
 }
