@@ -403,6 +403,16 @@ describe('a child’s permissions are at most its parent’s', () => {
     expect(await results(bed)).toEqual([['d1', 'ok', 'ok']]);
   });
 
+  test('whatever id the parent has', async () => {
+    const bed = crewBed();
+    bed.personas = { mate: { permissions: { rules: [{ tool: '*', action: 'allow' }] } } };
+    bed.parts = { lead: [delegate(['mate', 'go']), say('ok')], mate: [ask(call('c1', 'read')), say('no')] };
+    await bed.crewHost();
+    await bed.begin('lead', { permissions: rules('deny') }, 'host-policy');
+    const [mate = ''] = await bed.childrenOf('host-policy');
+    expect(await codes(bed, mate)).toEqual(['denied session host-policy: rules[0]']);
+  });
+
   test('a call that the parent would ask about is asked about in the child', async () => {
     const bed = crewBed();
     bed.personas = { mate: { permissions: { rules: [{ tool: '*', action: 'allow' }] } } };

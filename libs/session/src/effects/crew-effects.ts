@@ -15,7 +15,6 @@ import {
   type CallAccepted,
   type CallOutcome,
   type CancelChildBody,
-  type Ceiling,
   type ChildEndedBody,
   type CrewVerb,
   ceilingBelow,
@@ -28,6 +27,7 @@ import {
   messageProblem,
   type ParentLink,
   type ParentReportOutcome,
+  type PinnedPermissions,
   parseCrewCommand,
   type SessionEvent,
   type SessionRef,
@@ -153,7 +153,7 @@ function startOf(
     depth: (parent?.depth ?? 0) + 1,
     depth_left: Math.max(0, (pinned?.delegation?.depth ?? 1) - 1),
     hops: context.hops,
-    ceiling: pinned ? withoutPolicy(ceilingBelow(ref.sessionId, pinned.permissions)) : [],
+    ceiling: pinned ? ceilingBelow(ref.sessionId, withoutPolicy(pinned.permissions)) : [],
   };
   return {
     prompt: args.prompt,
@@ -171,9 +171,9 @@ function startOf(
   };
 }
 
-/** The ceilings without that of the host's policy: the child's host adds its own. */
-function withoutPolicy(ceiling: readonly Ceiling[]): Ceiling[] {
-  return ceiling.filter(({ session }) => session !== POLICY_CEILING);
+/** The permissions without the ceiling of the host's policy: the child's host adds its own. */
+function withoutPolicy({ ceiling = [], ...own }: PinnedPermissions): PinnedPermissions {
+  return { ...own, ceiling: ceiling.filter(({ session }) => session !== POLICY_CEILING) };
 }
 
 /** The name and the address of a model, as members of a start command. */
