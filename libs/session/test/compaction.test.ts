@@ -428,6 +428,26 @@ describe('transform_context hooks', () => {
     });
   });
 
+  test('choose among the messages that they were asked about, also if a fork gets another persona', async () => {
+    const bed = testBed();
+    bed.models.answers = [reads('c1', 50), reads('c2', 50), { ...done, delayMs: 60_000 }];
+    hooked(bed, async ({ messages = [] }) => ({
+      status: 'returned',
+      raw: { messages: messages.length > 4 ? [...messages.slice(0, 1), ...messages.slice(3)] : messages },
+    }));
+    await bed.host();
+    await bed.start();
+    await bed.time.advance(1_000);
+    const before = newest(bed);
+    expect(before).toEqual(['user: hello', 'assistant: <c2>', 'tool c2 ok: read ran']);
+    const changes = { persona: { name: 'brief', prompt: 'Be brief.', transform_context: { last_n_turns: 1 } } };
+    const n = (await bed.records()).length;
+    await bed.send('start', { fork: { session: 's1', n, changes } }, { session: 'f1' });
+    await bed.time.advance(1_000);
+    expect(bed.models.requests.at(-1)?.sessionId).toBe('f1');
+    expect(newest(bed)).toEqual(before);
+  });
+
   test('are not asked again for a request that a crash interrupted', async () => {
     const bed = testBed();
     bed.models.answers = [{ ...done, delayMs: 60_000 }];

@@ -1,12 +1,12 @@
 /**
  * Delegation on running sessions: answers arrive once, ends apply to the whole tree, limits and rules apply.
  */
-import { BOUNDS, childIdOf, type EventOf, textOf } from '@coxswain/protocol';
+import { BOUNDS, childIdOf, type EventOf, Quotas, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { type CrewBed, crewBed, delegate } from './crew-bed.ts';
 import { hook } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
-import { refOf } from './test-bed.ts';
+import { recordOf, refOf } from './test-bed.ts';
 
 const results = async (bed: CrewBed, session = 's1') =>
   (await bed.eventsOf('call_ended', session)).map(({ call_id, status, result }) => [
@@ -292,6 +292,31 @@ describe('crashes', () => {
   );
 });
 
+test('a child that has started stays the child of its call, though the next host may start no further session', async () => {
+  const bed = crewBed();
+  bed.parts = { lead: [delegate(['mate', 'a']), say('ok')], mate: [say('did a')] };
+  const first = await bed.crewHost();
+  let childStarts = () => {};
+  const started = new Promise<void>((resolve) => {
+    childStarts = resolve;
+  });
+  // The host ends when the child has a record, before the record of its acceptance.
+  bed.journal.always = async (append, { ref, bytes }) => {
+    if (ref.sessionId !== 's1') return append().finally(childStarts);
+    if (recordOf(bytes).input.type !== 'call_accepted') return append();
+    await started;
+    first.abandon();
+    return { status: 'ambiguous', cause: 'gone' };
+  };
+  await bed.begin('lead');
+  bed.journal.always = 'none';
+  const quotas = Quotas.parse({ sessions: 2 });
+  await bed.crewHost({ quotas: () => quotas }, { usage: { of: () => ({ sessions: 2, storedBytes: 0 }) } });
+  await bed.time.advance(30_000);
+  expect(await results(bed)).toEqual([['d1', 'ok', 'did a']]);
+  expect(await end(bed)).toBe('end_turn');
+});
+
 function bindAll<T extends object>(port: T): T {
   return Object.fromEntries(
     Object.entries(port).map(([name, member]) => [name, typeof member === 'function' ? member.bind(port) : member]),
@@ -376,6 +401,16 @@ describe('a child’s permissions are at most its parent’s', () => {
     expect(await codes(bed, hand)).toEqual(['denied session s1: rules[0]']);
     expect(bed.toolSource.runs).toEqual([]);
     expect(await results(bed)).toEqual([['d1', 'ok', 'ok']]);
+  });
+
+  test('whatever id the parent has', async () => {
+    const bed = crewBed();
+    bed.personas = { mate: { permissions: { rules: [{ tool: '*', action: 'allow' }] } } };
+    bed.parts = { lead: [delegate(['mate', 'go']), say('ok')], mate: [ask(call('c1', 'read')), say('no')] };
+    await bed.crewHost();
+    await bed.begin('lead', { permissions: rules('deny') }, 'host-policy');
+    const [mate = ''] = await bed.childrenOf('host-policy');
+    expect(await codes(bed, mate)).toEqual(['denied session host-policy: rules[0]']);
   });
 
   test('a call that the parent would ask about is asked about in the child', async () => {

@@ -456,6 +456,41 @@ describe('at a veto', () => {
     expect(bed.toolSource.runs).toHaveLength(1);
   });
 
+  test('a call that waits for an approval is denied if the rules of another persona deny it', async () => {
+    const bed = testBed();
+    bed.tools = { ask: {} };
+    bed.models.answers = [ask(call('c1', 'ask')), say('done')];
+    await bed.host();
+    await bed.start({ permissions: ASKING });
+    const persona = { name: 'strict', prompt: 'Be strict.', permissions: { rules: [{ tool: 'ask', action: 'deny' }] } };
+    await fork(bed, (await bed.records()).length, { persona });
+    const id = await bed.send('approve', { call_id: 'c1', decision: 'allow' }, { session: 'f1' });
+    expect(bed.told(id)).toEqual(['rejected not_pending']);
+    expect(await bed.lines('f1')).toContain('call_ended c1 denied by rule');
+    expect(bed.toolSource.runs).toEqual([]);
+  });
+
+  test('a failure that did not refuse when the hooks were asked keeps the denial of a later hook', async () => {
+    const bed = testBed();
+    const registered = (on_error: 'fail_open' | 'fail_closed') => [
+      hook('PreToolUse', 'one'),
+      hook('PreToolUse', 'two', { on_error, timeout_ms: 5_000 }),
+      hook('PreToolUse', 'three'),
+    ];
+    bed.hooks.registrations = registered('fail_open');
+    bed.hooks.handlers = { two: silent, three: returns({ deny: 'never' }) };
+    bed.models.answers = [ask(call('c1', 'read')), say('done')];
+    await bed.host();
+    await bed.start();
+    bed.hooks.change(registered('fail_closed'));
+    await bed.time.advance(10_000);
+    const n = await find(bed, ({ type }) => type === 'hook_returned');
+    expect(await bed.lines()).toContain('call_ended c1 denied by hook');
+    await fork(bed, n, { verdicts: { one: true } });
+    expect(await bed.lines('f1')).toContain('call_ended c1 denied by hook');
+    expect(bed.toolSource.runs).toEqual([]);
+  });
+
   test('the answer of a hook that disappeared while it was asked cannot be changed', async () => {
     const bed = testBed();
     bed.tools = { exec: {} };

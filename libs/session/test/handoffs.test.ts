@@ -4,6 +4,7 @@
 import type { Persona } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { type CrewBed, crewBed } from './crew-bed.ts';
+import { hook } from './fake-hooks.ts';
 import { type Answer, ask, call, say } from './fake-model.ts';
 import { refOf } from './test-bed.ts';
 
@@ -161,6 +162,19 @@ describe('a hand-off', () => {
     await bed.begin('desk');
     expect(bed.toolSource.openNow).toBe(0);
     expect(bed.toolSource.runs).toHaveLength(2);
+  });
+
+  test('keeps a hook that the host got meanwhile: it guards the calls of the other persona', async () => {
+    const bed = pair();
+    bed.parts = { desk: [handOff('clerk')], clerk: [ask(call('r1', 'read')), say('ok')] };
+    bed.toolSource.openMs = 1_000;
+    await bed.crewHost();
+    await bed.begin('desk');
+    await bed.time.advance(1_500);
+    bed.hooks.change([hook('PreToolUse', 'guard', { deny: 'not now' })]);
+    await bed.time.advance(1_500);
+    expect(await results(bed)).toEqual(['h1 ok', 'r1 denied']);
+    expect(bed.toolSource.runs).toEqual([]);
   });
 
   test('that a host left unfinished is completed by the next host', async () => {

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import type { HostPorts } from '../src/mod.ts';
 import { type CrewBed, crewBed, tell } from './crew-bed.ts';
 import { ask, call, say } from './fake-model.ts';
+import { recordOf } from './test-bed.ts';
 
 const codes = async (bed: CrewBed, session: string) =>
   (await bed.eventsOf('call_ended', session)).map(({ status, result }) =>
@@ -33,6 +34,31 @@ describe('a message', () => {
       { body: 'come about', mode: 'finish_step', from: { session: 's1', hops: 1 }, actor: { name: 'session:s1' } },
     ]);
     expect(await heard(bed, 's2')).toEqual(['Message from session s1:\n\ncome about']);
+  });
+
+  test('that an earlier host may have sent is not reported as unsent, if the policy of the next host forbids it', async () => {
+    const bed = crewBed();
+    bed.parts = {
+      mate: [say('busy', { delayMs: 60_000 })],
+      lead: [tell('s2', 'stop', { mode: 'interrupt' }), say('ok')],
+    };
+    const first = await bed.crewHost({}, INTERRUPTS);
+    bed.journal.always = async (append, { bytes }) => {
+      if (recordOf(bytes).input.type !== 'call_outcome') return append();
+      first.abandon();
+      return { status: 'ambiguous', cause: 'gone' };
+    };
+    await bed.begin('mate', {}, 's2');
+    await bed.begin('lead');
+    bed.journal.always = 'none';
+    await bed.crewHost();
+    await bed.time.advance(30_000);
+    const [ended] = await bed.eventsOf('call_ended');
+    expect(ended?.result.content).toMatchObject([
+      {
+        text: expect.stringMatching(/^An earlier host of this session may have sent the message\. .*session_messages/),
+      },
+    ]);
   });
 
   test('starts the next run of an ended session if it is a prompt', async () => {

@@ -2,15 +2,26 @@
  * Steps of personas in other processes: where they run, their waits, and their records.
  */
 import { createMemoryPersonas } from '@coxswain/adapter-memory';
-import { type JsonObject, Persona, TenantId } from '@coxswain/protocol';
+import { combineToolSources } from '@coxswain/adapter-tools';
+import type { ToolSource } from '@coxswain/ports';
+import {
+  type Json,
+  type JsonObject,
+  PERSONA_TOOL_SOURCE,
+  Persona,
+  TenantId,
+  type ToolDefinition,
+} from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { crewBed, delegate } from './crew-bed.ts';
 import { hook } from './fake-hooks.ts';
-import { FakeModels, say } from './fake-model.ts';
-import { refOf, testBed } from './test-bed.ts';
+import { ask, call, FakeModels, say } from './fake-model.ts';
+import { answer, definition, taking } from './fake-tools.ts';
+import { recordOf, refOf, testBed } from './test-bed.ts';
 
 const DEFAULT = TenantId.parse('default');
 const REVIEWER = { ...Persona.parse({ name: 'reviewer', prompt: 'You review.', model: 'fake/model' }), version: 'v1' };
+const ALL = { rules: [], default: 'allow' as const };
 /** The persona in the form of a start. */
 const WHOLE = REVIEWER as unknown as JsonObject;
 
@@ -142,6 +153,33 @@ test('an instance that disappears repeatedly ends the run, with a code', async (
   expect((await bed.eventsOf('agent_end'))[0]).toMatchObject({ error: { code: 'persona_unavailable' } });
 });
 
+test('a new owner that finds all attempts lost makes no further one', async () => {
+  const { bed, there, host, serve } = served();
+  there.answers = [say('never', { delayMs: 1_000 })];
+  const one = await host();
+  let instance = serve();
+  // The host ends when it has recorded the last loss, before the end of the step.
+  bed.journal.always = async (append, { bytes }) => {
+    if (recordOf(bytes).input.type !== 'model_outcome') return append();
+    one.abandon();
+    return { status: 'ambiguous', cause: 'gone' };
+  };
+  await bed.start({ persona: 'reviewer' });
+  for (let i = 0; i < 10; i++) {
+    const next = serve();
+    instance.kill();
+    instance = next;
+    await bed.time.advance(10);
+  }
+  bed.journal.always = 'none';
+  const attempts = there.requests.length;
+  await host();
+  await bed.time.advance(30_000);
+  expect(await bed.eventsOf('persona_step_lost')).toHaveLength(10);
+  expect(there.requests).toHaveLength(attempts);
+  expect((await bed.eventsOf('agent_end'))[0]).toMatchObject({ error: { code: 'persona_unavailable' } });
+});
+
 test('a paused persona starts no step, in any process, while it is paused; hooks are notified', async () => {
   const { bed, personas, host } = served();
   bed.hooks.registrations = [hook('OnPersonaPaused', 'paused'), hook('OnPersonaResumed', 'resumed')];
@@ -217,4 +255,42 @@ test('the host opens no MCP server of an announced persona: those run in its ser
   await host();
   await bed.start({ persona: 'reviewer', mcp_servers: { own: { command: 'own' } } });
   expect(bed.toolSource.specs.map(({ mcpServers }) => Object.keys(mcpServers))).toEqual([['own']]);
+});
+
+test('a served persona that has the session again has the tools of its version, not those announced since', async () => {
+  const bed = crewBed();
+  const personas = createMemoryPersonas();
+  const there = new FakeModels(bed.time.clock());
+  there.answers = [ask(call('h1', 'handoff', { to: 'clerk', brief: 'x' })), say('done')];
+  bed.personas = { clerk: { handoffs: ['reviewer'] } };
+  // The answer of the service counts as the first one.
+  const back = ask(call('h2', 'handoff', { to: 'reviewer', brief: 'y' }));
+  bed.parts = { clerk: [say('never'), ask(call('w1', 'wait')), back] };
+  const version = (name: string, tool: string) => {
+    announced = [{ ...definition(tool), source: PERSONA_TOOL_SOURCE }];
+    personas.serve(DEFAULT, { ...REVIEWER, handoffs: ['clerk'], permissions: ALL, version: name }, there);
+  };
+  let announced: readonly ToolDefinition[] = [];
+  const ofPersonas: ToolSource = {
+    async open({ served }) {
+      const tools = served?.tools ?? (served ? announced : []);
+      return {
+        tools,
+        call: async ({ tool }) => answer(`${tool} ran`),
+        probe: async () => ({ state: 'unknown' }),
+        close: async () => [],
+      };
+    },
+  };
+  bed.tools = { wait: { run: taking(1_000) } };
+  const { tools, ...ports } = bed.crewPorts();
+  await bed.host({}, { ...ports, tools: combineToolSources([tools as ToolSource, ofPersonas]), served: personas });
+  version('v1', 'look');
+  await bed.start({ persona: 'reviewer', personas: bed.crew() as unknown as Json });
+  version('v2', 'peek');
+  await bed.time.advance(2_000);
+  const last = (await bed.eventsOf('tools_changed')).at(-1);
+  const versions = (await bed.eventsOf('persona_changed')).map(({ provision }) => provision.persona.version);
+  expect(versions).toEqual(['v1', expect.anything(), 'v1']);
+  expect(last?.tools.filter(({ source }) => source === PERSONA_TOOL_SOURCE).map(({ name }) => name)).toEqual(['look']);
 });

@@ -12,6 +12,7 @@ import {
   Failing,
   followedUp,
   hook,
+  hooksChanged,
   hooksSaid,
   modelFailed,
   owned,
@@ -412,6 +413,15 @@ describe('PostStep hooks', () => {
       .thenState('steering_check.post_step')
       .when(hooksSaid(undefined))
       .thenIncludes('consult_ended PostStep', 'step_finished plan completed', 'turn_end 1', 'step_started write');
+  });
+
+  test('get the answer also if they are registered after it', () => {
+    const post = hook('PostStep', 'post', { step: 'plan' });
+    given(running({ ...TWO, hooks: [hook('post_turn', 'watch')] }), answered('a plan'))
+      .when(hooksChanged([post]), hooksSaid(undefined))
+      .thenEvent('hook_call', {
+        payload: expect.objectContaining({ step: { name: 'plan', args: { prompt: 'Do plan.' }, output: 'a plan' } }),
+      });
   });
 
   test('are not called for a turn that continues', () => {

@@ -485,7 +485,10 @@ export const EVENT_SCHEMAS = {
   }),
   approval_decided: event('approval_decided', {
     call_id: z.string(),
-    /** Without a decision: `superseded` by a cancel of the call or an interrupt, `aborted` by the end of the run, `expired`. */
+    /**
+     * Without a decision: `superseded` by a cancel of the call, an interrupt or the rules of a fork's persona, `aborted` by
+     * the end of the run, `expired`.
+     */
     decision: z.enum(['allow', 'deny', 'superseded', 'aborted', 'expired']),
     command_id: z.string().optional(),
     actor: StoredActor.optional(),

@@ -53,7 +53,7 @@ export type BasePermissions = z.infer<typeof BasePermissions>;
 
 /** The rules for a run: its own, those of every ancestor session, and those of the host's policy. */
 export const PinnedPermissions = BasePermissions.extend({
-  /** The topmost session first. The host's policy is last, as the session `host-policy`. */
+  /** The topmost session first. The host's policy is last, as the session `host.policy`. */
   ceiling: listOf(z.strictObject({ session: z.string(), permissions: BasePermissions })).optional(),
 });
 export type PinnedPermissions = z.infer<typeof PinnedPermissions>;

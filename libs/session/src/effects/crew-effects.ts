@@ -15,7 +15,6 @@ import {
   type CallAccepted,
   type CallOutcome,
   type CancelChildBody,
-  type Ceiling,
   type ChildEndedBody,
   type CrewVerb,
   ceilingBelow,
@@ -28,6 +27,7 @@ import {
   messageProblem,
   type ParentLink,
   type ParentReportOutcome,
+  type PinnedPermissions,
   parseCrewCommand,
   type SessionEvent,
   type SessionRef,
@@ -60,8 +60,8 @@ export interface CrewSession {
 type Of<K extends WorkEffect['kind']> = Extract<WorkEffect, { kind: K }>;
 
 /**
- * Starts a child: finds its persona, checks the body of the start, the quota and that the id is free, then sends the start
- * command.
+ * Starts a child: checks that the id is free, finds its persona, checks the body of the start and the quota, then sends the
+ * start command. If the child has a record, repeats its start without these checks.
  * @param traceparent the span of the call that starts the child.
  * @returns `call_accepted` once the command is stored; an error outcome if the child cannot start. After an abort
  *   either of them, because then no component reads the result.
@@ -74,34 +74,51 @@ export async function startChild(
   traceparent?: string,
 ): Promise<CallAccepted | CallOutcome> {
   const { id: effect_id, callId: call_id, child } = effect;
-  const { ref, state, transcript } = session;
+  const { ref, state } = session;
   const failed = ({ code, message }: Failure): CallOutcome => {
     const { result } = errorOutcome('error', message, code);
     return { type: 'call_outcome', effect_id, call_id, status: 'error', result, duration_ms: 0 };
   };
+  const to = sessionRef(child.session, ref.tenant);
+  // An earlier owner may have started the child. Then this host need not be able to start it: its personas and the quota
+  // may differ by now. The repetition of the start wakes a child that rests.
+  const started = await recordedStart(ports, to, { session: ref.sessionId, effect_id }, signal);
+  const start = started ?? (await newStart(ports, session, effect, signal));
+  if ('code' in start) return failed(start);
+  const payload = encode(start.body);
+  const refused = await store(ports, ref, to, 'start_child', payload, `start-${effect_id}`, signal, traceparent);
+  if (refused)
+    return failed({ code: 'child_not_started', message: `the child session was not started: ${refused.message}` });
+  return { type: 'call_accepted', effect_id, call_id, epoch: state.context.epoch };
+}
+
+/** The body of a child's start, or why the child cannot be started. */
+type ChildStart = { readonly body: object } | Failure;
+
+/** Finds the persona of a child, and checks the body of its start and the quota. */
+async function newStart(
+  ports: WorkerPorts,
+  session: CrewSession,
+  effect: Of<'start_child'>,
+  signal: AbortSignal,
+): Promise<ChildStart> {
+  const { ref, state, transcript } = session;
   const own = { persona: transcript.frame.persona, ofStart: state.context.settings?.personas ?? [] };
   const persona = await untilAnswered(ports.clock, signal, () =>
     chosenPersona(ports, ref.tenant, own, effect.args.persona),
   ).catch((error: Error) => error);
   // The signal has aborted, so no component reads this outcome.
-  if (!persona) return failed({ code: 'child_not_started', message: 'the child session was not started' });
+  if (!persona) return { code: 'child_not_started', message: 'the child session was not started' };
   if (persona instanceof Error)
-    return failed({ code: 'child_not_started', message: `the child session was not started: ${persona.message}` });
-  if ('code' in persona) return failed(persona);
+    return { code: 'child_not_started', message: `the child session was not started: ${persona.message}` };
+  if ('code' in persona) return persona;
   const body = startOf(session, effect, persona, ports.telemetry?.spans);
-  const payload = encode(body);
-  const read = parseCrewCommand('start_child', payload);
+  const read = parseCrewCommand('start_child', encode(body));
   if (!read.ok)
-    return failed({ code: read.problem.code, message: `the child session cannot be started: ${read.problem.message}` });
-  const to = sessionRef(child.session, ref.tenant);
+    return { code: read.problem.code, message: `the child session cannot be started: ${read.problem.message}` };
   const full = ports.quotas?.sessionProblem(ref.tenant);
-  if (full) return failed({ code: 'quota_exceeded', message: `the child session was not started: ${full.message}` });
-  const other = await strangerAt(ports, to, body.parent, signal);
-  if (other) return failed(other);
-  const refused = await store(ports, ref, to, 'start_child', payload, `start-${effect_id}`, signal, traceparent);
-  if (refused)
-    return failed({ code: 'child_not_started', message: `the child session was not started: ${refused.message}` });
-  return { type: 'call_accepted', effect_id, call_id, epoch: state.context.epoch };
+  if (full) return { code: 'quota_exceeded', message: `the child session was not started: ${full.message}` };
+  return { body };
 }
 
 /**
@@ -136,7 +153,7 @@ function startOf(
     depth: (parent?.depth ?? 0) + 1,
     depth_left: Math.max(0, (pinned?.delegation?.depth ?? 1) - 1),
     hops: context.hops,
-    ceiling: pinned ? withoutPolicy(ceilingBelow(ref.sessionId, pinned.permissions)) : [],
+    ceiling: pinned ? ceilingBelow(ref.sessionId, withoutPolicy(pinned.permissions)) : [],
   };
   return {
     prompt: args.prompt,
@@ -154,9 +171,9 @@ function startOf(
   };
 }
 
-/** The ceilings without that of the host's policy: the child's host adds its own. */
-function withoutPolicy(ceiling: readonly Ceiling[]): Ceiling[] {
-  return ceiling.filter(({ session }) => session !== POLICY_CEILING);
+/** The permissions without the ceiling of the host's policy: the child's host adds its own. */
+function withoutPolicy({ ceiling = [], ...own }: PinnedPermissions): PinnedPermissions {
+  return { ...own, ceiling: ceiling.filter(({ session }) => session !== POLICY_CEILING) };
 }
 
 /** The name and the address of a model, as members of a start command. */
@@ -164,13 +181,16 @@ export function modelOf({ name, base_url }: { readonly name: string; readonly ba
   return { model: name, ...(base_url === undefined ? {} : { base_url }) };
 }
 
-/** The failure if a session with the child's id exists and is not the child, or cannot be read; otherwise null. */
-async function strangerAt(
+/**
+ * The start in the first record of a child; null if it has none. The failure if another session has its id, or if its journal
+ * cannot be read.
+ */
+async function recordedStart(
   ports: WorkerPorts,
   child: SessionRef,
-  { session, effect_id }: ParentLink,
+  { session, effect_id }: Pick<ParentLink, 'session' | 'effect_id'>,
   signal: AbortSignal,
-): Promise<Failure | null> {
+): Promise<ChildStart | null> {
   const stranger = { code: 'session_exists', message: `another session already has the id ${child.sessionId}` };
   let input: Input;
   try {
@@ -183,8 +203,9 @@ async function strangerAt(
     const message = `the child session was not started: the journal of ${child.sessionId} cannot be read: ${(error as Error).message}`;
     return { code: 'child_not_started', message };
   }
-  const parent = input.type === 'command' ? (input.body.parent as Partial<ParentLink> | undefined) : undefined;
-  return parent?.session === session && parent.effect_id === effect_id ? null : stranger;
+  if (input.type !== 'command') return stranger;
+  const parent = input.body.parent as Partial<ParentLink> | undefined;
+  return parent?.session === session && parent.effect_id === effect_id ? { body: input.body } : stranger;
 }
 
 /** Sends the child a cancel command, then waits the grace period. The child's report aborts `signal` and the wait. */
@@ -269,7 +290,7 @@ function answerText(answer: AssistantMessage | null): string {
 export async function sendMessage(
   ports: WorkerPorts,
   { ref, state }: CrewSession,
-  { id: effect_id, callId: call_id, args, hops }: Of<'send_message'>,
+  { id: effect_id, callId: call_id, epoch, args, hops }: Of<'send_message'>,
   signal: AbortSignal,
 ): Promise<CallOutcome> {
   const ended = (status: CallOutcome['status'], text: string, code?: string): CallOutcome => ({
@@ -284,22 +305,25 @@ export async function sendMessage(
     duration_ms: 0,
   });
   const { mode = 'steer' } = args;
+  // The policy and the receiver can have changed since an earlier owner sent the message.
+  const mayBeSent = epoch < state.context.epoch;
+  const unsent = mayBeSent ? 'An earlier host of this session may have sent the message' : 'The message was not sent';
   const forbidden = messageProblem(rulesOfSession(ports, ref.tenant, state.context.settings), mode);
-  if (forbidden) return ended('error', `The message was not sent. ${forbidden.message}`, forbidden.code);
+  if (forbidden) return ended('error', `${unsent}. ${forbidden.message}`, forbidden.code);
   const to = sessionRef(args.to, ref.tenant);
   const last = await untilAnswered(ports.clock, signal, () => ports.journal.last(to)).catch((error: Error) => error);
   if (last instanceof Error) {
-    const text = `The message was not sent: the journal of ${args.to} cannot be read: ${last.message}`;
+    const text = `${unsent}: the journal of ${args.to} cannot be read: ${last.message}`;
     return ended('error', text, 'tool_failed');
   }
   if (!signal.aborted && (!last || tombstoneIn(last.bytes)))
-    return ended('error', `There is no session ${args.to}. The message was not sent.`, 'session_not_found');
+    return ended('error', `There is no session ${args.to}. ${unsent}.`, 'session_not_found');
   const body: MessageBody = { from: ref.sessionId, hops, body: args.body, mode };
   const payload = encode(body);
   const read = parseCrewCommand('message', payload);
   if (!read.ok) return ended('error', `The message was not sent: ${read.problem.message}`, read.problem.code);
   const refused = await store(ports, ref, to, 'message', payload, messageId(ref, effect_id), signal);
-  if (refused) return ended('error', `The message was not sent: ${refused.message}`, 'tool_failed');
+  if (refused) return ended('error', `${unsent}: ${refused.message}`, 'tool_failed');
   if (signal.aborted) return ended('cancelled', 'Cancelled. The message may have been sent.', 'tool_interrupted');
   return ended('ok', `The message is stored for session ${args.to}.`);
 }

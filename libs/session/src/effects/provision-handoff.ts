@@ -15,11 +15,12 @@ import {
   type ProvisionSettings,
   provisionSession,
 } from './provision-session.ts';
+import { servedToolsIn } from './select-tools.ts';
 import { untilAnswered } from './until-answered.ts';
 
 /**
  * Resolves the persona that takes the session over. A persona that had the session before returns with the definition,
- * model and mode that were pinned then. Another persona is found by {@link chosenPersona}; it has no mode, and its own
+ * model and mode that were pinned then, and a served one with its tools, because the calls go to instances of that version. Another persona is found by {@link chosenPersona}; it has no mode, and its own
  * model applies, not that of the start. If it has no model, the previous persona's model stays, without its other
  * settings. The root and the daemon settings stay, and the hooks of the previous persona stay for the rest of the turn.
  * Never rejects: a failure is an outcome with a catalogued code.
@@ -48,8 +49,9 @@ export async function provisionHandoff(
     provisionSession(ports, ref, id, settings, pins, results, signal, onFeedback);
   const earlier = transcript.earlier(to);
   if (earlier) {
-    const { definition, identity, served, mode, model } = earlier;
-    return resolve(start, { definition, identity, served, mode, model, ...stays });
+    const { definition, identity, served, mode, model } = earlier.persona;
+    const servedTools = served ? servedToolsIn(earlier.tools) : undefined;
+    return resolve(start, { definition, identity, served, servedTools, mode, model, ...stays });
   }
   const failed = (error: Failure): Provisioned => ({
     outcome: { type: 'provision_outcome', effect_id: id, status: 'failed', error },

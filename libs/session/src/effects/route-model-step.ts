@@ -9,8 +9,8 @@
  * ROUTE-2  A step runs on an instance of exactly the pinned version. If no instance serves that version, the host runs the
  *         step itself, unless the persona is pinned as `served`: then the step waits.
  * ROUTE-3  A step ends once. A lost attempt is recorded. Then another one follows, or the step fails if
- *         `BOUNDS.stepTriesMax` attempts are lost. Only a loss is compared with the bound, so a new owner of the session
- *         makes at least one attempt. Output of a lost attempt is discarded, also if it arrives later.
+ *         `BOUNDS.stepTriesMax` attempts are lost, also those of earlier owners of the session. Output of a lost attempt
+ *         is discarded, also if it arrives later.
  */
 import { runModelStep } from '@coxswain/handlers';
 import type { Clock, ModelPart, ModelRequest, ModelResult, Models, ServedPersonas } from '@coxswain/ports';
@@ -82,7 +82,7 @@ class Step {
     const { ref, persona, version, servedOnly, epoch, firstRequestEpoch } = this.#step;
     let lost = this.#step.lost;
     let refusals = 0;
-    while (!signal.aborted) {
+    while (!signal.aborted && lost < BOUNDS.stepTriesMax) {
       const pause = this.#served.pause(ref.tenant, persona);
       if (pause) {
         this.#reportWait('paused', pause.reason);
@@ -127,10 +127,9 @@ class Step {
       refusals = 0;
       const { instance, cause } = end;
       this.#report({ state: 'lost', persona, version, instance, cause });
-      if (lost >= BOUNDS.stepTriesMax) return failedStep(gaveUp(persona, lost));
-      if (streamed) onPart({ type: 'again' });
+      if (streamed && lost < BOUNDS.stepTriesMax) onPart({ type: 'again' });
     }
-    return stoppedStep();
+    return signal.aborted ? stoppedStep() : failedStep(gaveUp(persona, lost));
   }
 
   #reportWait(why: 'unserved' | 'paused', reason?: string): void {

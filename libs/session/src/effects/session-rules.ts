@@ -36,8 +36,8 @@ export function defaultRootIn({ roots }: HostRules, folder: string): string {
   return roots[0] ?? folder;
 }
 
-/** In rulings of calls, this name refers to the host's policy instead of to a session. */
-export const POLICY_CEILING = 'host-policy';
+/** In rulings of calls, this name refers to the host's policy instead of to a session. No session can have it as its id. */
+export const POLICY_CEILING = 'host.policy';
 
 /** The permission rules above a session: of its ancestor sessions, and those of the host's policy on `run_command`. */
 export function ceilingOf({ parent }: { readonly parent?: ParentLink | undefined }, rules: HostRules): Ceiling[] {

@@ -184,6 +184,20 @@ export class SessionLifecycle {
   }
 
   /**
+   * The outcome of a provision with the host's table of hooks as it is now. Provisioning read the table at its start; a
+   * hand-off would put that one in the place of a newer recorded one. Other outcomes, and the outcome while the table is
+   * invalid, stay as they are.
+   */
+  withNewestHooks(outcome: Outcome): Outcome {
+    if (outcome.type !== 'provision_outcome' || outcome.status !== 'ok') return outcome;
+    const { provision } = outcome;
+    const seen = buildHookTable(this.#ports.hooks, this.#ref.tenant, provision.hooks.filter(isOfPersona));
+    if ('code' in seen) return outcome;
+    const fingerprints = { ...provision.fingerprints, hooks: seen.fingerprint };
+    return { ...outcome, provision: { ...provision, hooks: seen.table, fingerprints } };
+  }
+
+  /**
    * Whether the loaded session has the newest record of its journal. Ask before a decision that leaves no record: no fence
    * checks such a decision, and another host may have appended since.
    * @returns false where the journal cannot be read now.

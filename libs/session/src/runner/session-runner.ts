@@ -324,9 +324,7 @@ export class SessionRunner {
         await this.#intake.read(session);
         return;
       case 'outcome':
-        await this.#writer.apply(session, job.outcome);
-        if (job.outcome.type === 'provision_outcome')
-          await this.#lifecycle.recordHooks(this.#writer.session ?? session);
+        await this.#writer.apply(session, this.#lifecycle.withNewestHooks(job.outcome));
         return;
       case 'hooks':
         // If another host wrote last, the next claim records the table.

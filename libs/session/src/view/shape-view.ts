@@ -23,15 +23,13 @@ export interface ShownView {
   readonly summarized: boolean;
   /** Messages that are shown even if their turns are left out: pinned ones (`pinOf`, libs/turn), and the prompt. */
   readonly always: ReadonlySet<Message>;
+  /** The persona's setting at that moment. A fork can change the persona before the request. */
+  readonly settings: TransformContext | undefined;
 }
 
 /** The messages of a request. @param replaced the list of the hooks: indexes into the reduced view, or messages. */
-export function shapeView(
-  view: ShownView,
-  settings: TransformContext | undefined,
-  replaced: readonly (number | Message)[] | null,
-): readonly Message[] {
-  const shaped = settings ? shapedBy(settings, view) : view.messages.slice(0, view.length);
+export function shapeView(view: ShownView, replaced: readonly (number | Message)[] | null): readonly Message[] {
+  const shaped = view.settings ? shapedBy(view.settings, view) : view.messages.slice(0, view.length);
   if (!replaced) return shaped;
   return replaced.flatMap((kept) => (typeof kept === 'number' ? (shaped[kept] ?? []) : kept));
 }

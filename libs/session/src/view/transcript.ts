@@ -30,7 +30,6 @@ import {
   type ToolDefinition,
   type ToolMessage,
   type ToolResult,
-  type TransformContext,
   type UserMessage,
   userText,
 } from '@coxswain/protocol';
@@ -89,8 +88,11 @@ export class Transcript {
   #wholes: Set<string> | null = null;
   #storedFiles = false;
   #frame: TranscriptFrame = { persona: null, tools: [] };
-  /** Personas that handed the session over, as pinned then. Bounded by the number of personas that name one another. */
-  readonly #earlier = new Map<string, PinnedPersona>();
+  /**
+   * Personas that handed the session over, with their tools, as pinned then. Bounded by the number of personas that name
+   * one another.
+   */
+  readonly #earlier = new Map<string, TranscriptFrame & { readonly persona: PinnedPersona }>();
   #answers = 0;
   #lastAnswer: AssistantMessage | null = null;
   /** Who cancelled the run, and why. */
@@ -107,11 +109,10 @@ export class Transcript {
 
   /** As {@link view}, but built on demand: later events do not change the result. */
   viewLater(): () => readonly Message[] {
-    const settings = this.#settings;
     const transformed = this.#transformed;
     // The end of a reminder may have moved the messages since.
     const view = (transformed && this.#asked) ?? this.#newest();
-    return () => shapeView(view, settings, transformed);
+    return () => shapeView(view, transformed);
   }
 
   /**
@@ -119,15 +120,12 @@ export class Transcript {
    * ended since stay in it, so that the indexes in the answers remain valid.
    */
   viewAsked(): readonly Message[] {
-    return shapeView(this.#asked ?? this.#newest(), this.#settings, null);
-  }
-
-  get #settings(): TransformContext | undefined {
-    return this.#frame.persona?.definition.transform_context;
+    return shapeView(this.#asked ?? this.#newest(), null);
   }
 
   #newest(): ShownView {
-    const leavesOut = this.#settings?.last_n_turns !== undefined;
+    const settings = this.#frame.persona?.definition.transform_context;
+    const leavesOut = settings?.last_n_turns !== undefined;
     return {
       messages: this.#messages,
       length: this.#messages.length,
@@ -135,6 +133,7 @@ export class Transcript {
       turns: this.#turnEnds.length,
       summarized: this.#summary !== null,
       always: leavesOut ? new Set<Message>([...this.#pins.keys(), ...this.#prompt]) : NONE,
+      settings,
     };
   }
 
@@ -148,8 +147,8 @@ export class Transcript {
     return this.#frame;
   }
 
-  /** A persona that handed the session over, as pinned then. */
-  earlier(name: string): PinnedPersona | undefined {
+  /** A persona that handed the session over, with its tools, as pinned then. */
+  earlier(name: string): (TranscriptFrame & { readonly persona: PinnedPersona }) | undefined {
     return this.#earlier.get(name);
   }
 
@@ -185,7 +184,8 @@ export class Transcript {
         this.#beginRun(event);
         break;
       case 'persona_changed':
-        if (event.handoff && this.#frame.persona) this.#earlier.set(event.handoff.from, this.#frame.persona);
+        if (event.handoff && this.#frame.persona)
+          this.#earlier.set(event.handoff.from, { ...this.#frame, persona: this.#frame.persona });
         this.#frame = { ...this.#frame, persona: personas.of(event.fingerprint, event.provision) };
         break;
       case 'tools_changed':

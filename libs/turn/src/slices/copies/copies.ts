@@ -17,7 +17,9 @@ import {
   type EventOf,
   isOfPersona,
   type OwnedInput,
+  type PinnedPermissions,
   type ProvisionOutcome,
+  ruleOn,
   type SessionEvent,
   type StartSettings,
   userText,
@@ -96,7 +98,18 @@ export function decideReprovision(
     return events({ type: 'run_failed', source: 'provisioning', error: outcome.error, stop_reason: 'error' });
   return events(
     ...changes(outcome).filter((event) => event.type !== 'hooks_changed' || changesPersona(context, event)),
+    ...waitsThatEnd(context, outcome.provision.permissions),
     done,
+  );
+}
+
+// No person can allow a call that the new rules deny: its wait ends, and the rule ends the call. A call in doubt keeps its
+// wait, because its end says that its outcome is unknown.
+function waitsThatEnd({ calls }: SessionContext, permissions: PinnedPermissions): SessionEvent[] {
+  return calls.flatMap(({ call_id, status, in_doubt, tool, args }): SessionEvent[] =>
+    status === 'parked' && !in_doubt && ruleOn(permissions, tool, args).action === 'deny'
+      ? [{ type: 'approval_decided', call_id, decision: 'superseded' }]
+      : [],
   );
 }
 

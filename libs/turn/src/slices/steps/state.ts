@@ -29,7 +29,7 @@ export interface StepProgress {
   readonly nano_usd: number;
   /** A text for the model at the next start of a step. */
   readonly note?: string | undefined;
-  /** The text of the newest answer in the step, if PostStep hooks must check it: the member `output` of their payload. */
+  /** The text of the newest answer without calls in the step: the member `output` of the payload of PostStep hooks. */
   readonly answer?: string | undefined;
   /** The output by which a PostStep hook replaced the answer. */
   readonly output?: Json | undefined;

@@ -28,7 +28,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import { consult, hooksFor } from '../hooks/consult.ts';
+import { consult } from '../hooks/consult.ts';
 import { buildHookDecision } from '../hooks/verdicts.ts';
 import { needsRepair } from '../runs/output.ts';
 import type { RequestedSuspension } from '../suspension/state.ts';
@@ -269,11 +269,8 @@ export function consultStep(context: SessionContext, point: 'PreStep' | 'PostSte
   return consult(context, point, stepPayload(context, point), stepTarget(context, name));
 }
 
-/** Stores the answer of the open step, only if PostStep hooks check it. */
+/** Stores the answer of the open step for PostStep hooks, also for those that are registered before the step ends. */
 export function answerOfStep(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
   const { step } = context;
-  const name = openStep(context)?.name;
-  if (!step || name === undefined) return {};
-  const hooked = hooksFor(context, 'PostStep', stepTarget(context, name)).length > 0;
-  return hooked ? { step: { ...step, answer: textOf(event.message) } } : {};
+  return step && openStep(context) ? { step: { ...step, answer: textOf(event.message) } } : {};
 }
