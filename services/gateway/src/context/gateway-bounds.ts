@@ -27,10 +27,12 @@ export const GATEWAY_BOUNDS = {
   /** Body of an AG-UI request. AG-UI clients send the whole conversation each time. */
   aguiBodyMaxBytes: 4 * 1024 * 1024,
   /**
-   * Bodies of requests, from before they are read until they are handled: all together, half of it for each tenant, and
-   * a quarter for each principal. Beyond it, a request is rejected before its body is read.
+   * Bodies of requests, from before they are read until they are handled, and commands over WebSockets: all together,
+   * half of it for each tenant, and a quarter for each principal. Beyond it, a request is rejected before its body is
+   * read. Each counts `requestBytes` more: also requests without a body are bounded while they wait for a receipt.
    */
   bodiesMaxBytes: 32 * 1024 * 1024,
+  requestBytes: 4 * 1024,
   /** Newest messages of users in an AG-UI request whose ids are kept while the run streams. */
   aguiKnownMessagesMax: 1_000,
   /** Newest messages of a session in the snapshot for an AG-UI client: number, and characters of their JSON. */
