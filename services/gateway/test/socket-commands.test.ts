@@ -108,6 +108,35 @@ test('a command that arrives while the connection closes is ignored', async () =
   expect(await commands(AbortSignal.abort())).toEqual([]);
 });
 
+test('answers that clients do not read share memory; beyond it, the connection is closed', async () => {
+  const principal = { name: 'ada', tenant: 'default', scopes: new Set<Scope>(['admin']), expiresAt: null };
+  // A quarter of it is for one principal: the answers of about two sockets with one answer each.
+  const context = createContext({ ...NO_BUS, socketMessages: new MemoryShares(4 * 1_500) });
+  const connect = () => {
+    const read: (() => void)[] = [];
+    const send = (_bytes: Buffer, _options: object, written: () => void) => void read.push(written);
+    const socket = { readyState: 1, OPEN: 1, send, terminate: vi.fn() };
+    const connection = { signal: new AbortController().signal, checkAccess: async () => null };
+    const request = { principal } as unknown as FastifyRequest;
+    const session = new Sessions().of('s');
+    const commands = new SocketCommands(context, session, request, socket as unknown as WebSocket, connection);
+    const ask = async () => {
+      commands.handle(Buffer.from('{'), false);
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    return { ask, read, terminate: socket.terminate };
+  };
+  const [first, second, third] = [connect(), connect(), connect()];
+  await first.ask();
+  await second.ask();
+  first.read[0]?.();
+  await third.ask();
+  expect([first, second, third].map(({ read }) => read.length)).toEqual([1, 1, 1]);
+  await first.ask();
+  expect(first.terminate).toHaveBeenCalledTimes(1);
+  expect(second.terminate).not.toHaveBeenCalled();
+});
+
 test('commands beyond the rate limit of the token are rejected by their refs', async () => {
   const { say, answers, answered } = await openSocket(1);
   for (const ref of ['one', 'two']) say(steer(ref));

@@ -14,10 +14,10 @@
  * | 32 | their prefetched records: `pageReadAhead`, twice `pageReadsMax` times |
  * | 48 | states and newest records: `stateReadsMax` |
  *
- * Not in the sum, because they are rarely large: bodies of requests (`bodiesMaxBytes`), incomplete messages of WebSockets
- * (`socketMessagesMaxBytes`, and `socketMessageFromBytes` for each), large fields of records, reads of whole journals
- * (`journalReadAhead` for each of `expensiveReadsMax`, as many for each of `exportsMax`, and 16 times as many for a tree),
- * and the state that an AG-UI run shows.
+ * Not in the sum, because they are rarely large: bodies of requests (`bodiesMaxBytes`), incomplete messages and unread
+ * answers of WebSockets (`socketMessagesMaxBytes`, and `socketMessageFromBytes` for each), large fields of records, reads
+ * of whole journals (`journalReadAhead` for each of `expensiveReadsMax`, as many for each of `exportsMax`, and 16 times as
+ * many for a tree), and the state that an AG-UI run shows.
  */
 export const GATEWAY_BOUNDS = {
   /** Connections of one process. The server closes further connections. */
@@ -95,12 +95,11 @@ export const GATEWAY_BOUNDS = {
   feedLingersMs: 10_000,
   /** A watcher that reads nothing for this time while data is buffered is disconnected. */
   watcherStallMs: 30_000,
-  /** Unread data of one WebSocket. Beyond it, the connection is closed. */
-  socketWaitingMaxBytes: 4 * 1024 * 1024,
   /**
-   * What WebSockets have received of messages that are not complete, all together, half of it for each tenant, and a
-   * quarter for each principal. Beyond it, the connection is closed. A message is counted from `socketMessageFromBytes`
-   * on. Each received chunk counts `socketChunkBytes` more, the memory of the objects that hold it.
+   * What WebSockets have received of messages that are not complete, and answers to commands that their clients have not
+   * read, all together, half of it for each tenant, and a quarter for each principal. Beyond it, the connection is
+   * closed. A received message is counted from `socketMessageFromBytes` on. Each received chunk and each answer counts
+   * `socketChunkBytes` more, the memory of the objects that hold it.
    */
   socketMessagesMaxBytes: 16 * 1024 * 1024,
   socketMessageFromBytes: 4 * 1024,

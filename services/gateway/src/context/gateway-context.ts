@@ -47,7 +47,7 @@ export interface GatewayContext {
   readonly unread: UnreadResponses;
   /** Memory for the bodies of requests, from before they are read until they are handled. */
   readonly bodies: MemoryShares;
-  /** Memory for messages of WebSockets that are not complete. */
+  /** Memory for messages of WebSockets that are not complete, and for answers that are not read. */
   readonly socketMessages: MemoryShares;
   /** Options of a start form; null if the gateway has no folder of its own. */
   readonly starts?: StartOffers | null | undefined;

@@ -145,9 +145,16 @@ export class SocketCommands {
   }
 
   #answer(message: object): void {
-    // A client that does not read the responses is disconnected.
-    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message));
-    if (this.#socket.bufferedAmount > GATEWAY_BOUNDS.socketWaitingMaxBytes) this.#socket.terminate();
+    if (this.#socket.readyState !== this.#socket.OPEN) return;
+    const bytes = Buffer.from(JSON.stringify(message));
+    const { socketMessages } = this.#context;
+    const unread = socketMessages.take(bytes.length + GATEWAY_BOUNDS.socketChunkBytes, principalOf(this.#request));
+    if (unread) this.#socket.send(bytes, { binary: false }, () => unread.release());
+    else {
+      // A client that does not read the responses is disconnected.
+      this.#context.metrics.cutOff.inc({ kind: 'websocket' });
+      this.#socket.terminate();
+    }
   }
 }
 
