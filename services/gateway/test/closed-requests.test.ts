@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { BusSession, SendOptions } from '@coxswain/client';
 import { expect, test, vi } from 'vitest';
-import { createMetrics, GATEWAY_BOUNDS, type GatewayClient, LimitedReads, MemoryShares } from '../src/context/mod.ts';
+import { createMetrics, GATEWAY_BOUNDS, type GatewayClient, MemoryShares, ReadShares } from '../src/context/mod.ts';
 import { appWithoutBus, SILENT } from './app-without-bus.ts';
 
 /** An app whose sessions accept commands and never send a receipt. */
@@ -115,7 +115,7 @@ test('a client that disconnects while it waits for a slot of reads leaves the qu
     new Promise((resolve) => started.push(() => resolve({ sessions: [], next_cursor: null }))) as ReturnType<
       GatewayClient['wire']['listSessions']
     >;
-  const reads = new LimitedReads(1, 1);
+  const reads = new ReadShares({ all: 1, waiting: 1 });
   const asked = vi.spyOn(reads, 'run');
   const debug = vi.fn();
   const { app, authorization } = await appWithoutBus({

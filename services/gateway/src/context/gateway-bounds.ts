@@ -119,7 +119,7 @@ export const GATEWAY_BOUNDS = {
   refusedPerSecond: 1,
   /** Principals, and IP addresses, whose rates are remembered. */
   ratesRemembered: 10_000,
-  /** Concurrent reads of trees, lists and whole journals. */
+  /** Concurrent reads of trees, lists and whole journals. As of all reads for requests, a tenant has half of them. */
   expensiveReadsMax: 16,
   /** Maximum number of records, each up to 512 KiB, that are prefetched of a whole journal. A tree reads 16 at once. */
   journalReadAhead: 16,
@@ -136,7 +136,7 @@ export const GATEWAY_BOUNDS = {
   /** Concurrent reads of journal pages for requests, and as many for watchers. */
   pageReadsMax: 4,
   /**
-   * Further reads that wait for a slot, also exports of each principal, and the time for which each waits. It is shorter
+   * Further reads of each principal that wait for a slot, also exports, and the time for which each waits. It is shorter
    * than the 20 seconds for which clients wait for a response. Of watchers, all may wait, each for `catchUpWithinMs`.
    */
   readsWaitingMax: 128,

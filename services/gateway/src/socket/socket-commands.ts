@@ -139,8 +139,10 @@ export class SocketCommands {
       const options = sendOptions(verb, { principal, id, waiting, signal: this.#connection.signal, traceparent });
       return sendCounted(this.#context, verb, () => this.#session.wire.send(verb, onNats, options));
     });
-    if (sent.duplicate && id !== undefined)
-      await rejectReusedId(this.#context.expensiveReads, this.#session, { commandId: id, verb, body: onNats });
+    if (sent.duplicate && id !== undefined) {
+      const repeated = { principal, commandId: id, verb, body: onNats };
+      await rejectReusedId(this.#context.expensiveReads, this.#session, repeated);
+    }
     return toStoredCommand(this.#session, sent);
   }
 
