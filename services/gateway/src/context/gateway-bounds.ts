@@ -80,8 +80,9 @@ export const GATEWAY_BOUNDS = {
   /** Connections that inspect sessions, per process and per principal; a tenant has half. Each has its own machine. */
   inspectorsMax: 256,
   inspectorsPerPrincipalMax: 64,
-  /** Sessions whose folded machine is kept for the next inspector. */
+  /** Sessions whose folded machine is kept for the next inspector, and the size of each as JSON. */
   keptFoldsMax: 64,
+  keptFoldMaxChars: 256 * 1024,
   /**
    * Items (records and deltas) that a process keeps of each followed session, for watchers that are slightly behind.
    */
