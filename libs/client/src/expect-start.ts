@@ -20,10 +20,13 @@ export async function expectStart(from: JournalStart, lastNumber: () => Promise<
     newest = await lastNumber();
   }
   if (from <= newest + 1) return;
-  throw new ReadRefusedError(
-    'record_not_there',
-    `from: record ${from} does not exist: the newest record is ${newest}; ` +
-      `read the session from record 1, or from record ${newest + 1} for new records only`,
-    'from',
+  throw new ReadRefusedError('record_not_there', recordNotThere('from', from, newest), 'from');
+}
+
+/** The message of `record_not_there`: a request has named record `n` in a field, and the newest one is `newest`. */
+export function recordNotThere(field: string, n: number, newest: number): string {
+  return (
+    `${field}: record ${n} does not exist: the newest record is ${newest}; ` +
+    `read the session from record 1, or from record ${newest + 1} for new records only`
   );
 }

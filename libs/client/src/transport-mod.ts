@@ -8,7 +8,7 @@ export { CallGuard } from './call-guard.ts';
 export { ChildApprovals, type ChildJournal, type ChildSession, type FollowTree } from './child-approvals.ts';
 export { Closing } from './closing.ts';
 export { checkedPayload } from './command-form.ts';
-export { expectStart } from './expect-start.ts';
+export { expectStart, recordNotThere } from './expect-start.ts';
 export { JournalReceipt } from './journal-receipt.ts';
 export type { PlacedSession } from './newest-sessions.ts';
 export { isPending, type OpenApproval, OpenApprovals } from './open-approvals.ts';

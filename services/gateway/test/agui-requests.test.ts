@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import { expect, test, vi } from 'vitest';
 import { commandOfMessage, createMessageIds, readRunInput } from '../src/agui/mod.ts';
-import { type GatewayClient, LimitedReads } from '../src/context/mod.ts';
+import { type GatewayClient, ReadShares } from '../src/context/mod.ts';
 import { Sessions } from './app-with-sessions.ts';
 import { appWithoutBus, connected, SILENT } from './app-without-bus.ts';
 
@@ -145,7 +145,8 @@ test('the shared state follows each state of the session, and its queued message
 
 test('a client that leaves while its run waits for a read gives up its place', async () => {
   const sessions = new Sessions();
-  const expensiveReads = new LimitedReads(1, 1, 600_000);
+  const expensiveReads = new ReadShares({ all: 1, waiting: 1, waitsMs: 600_000 });
+  const tester = { tenant: 'default', name: 'tester' };
   const queued = vi.spyOn(expensiveReads, 'run');
   const error = vi.fn();
   const { app, authorization } = await appWithoutBus({
@@ -153,7 +154,7 @@ test('a client that leaves while its run waits for a read gives up its place', a
     log: { ...SILENT, error },
     clientOf: () => ({ session: (id: string) => sessions.of(id) }) as unknown as GatewayClient,
   });
-  const release = await expensiveReads.acquire();
+  const release = await expensiveReads.acquire(tester);
   const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
   const body = JSON.stringify(inputOf({}));
   const socket = connect({ host: url.hostname, port: Number(url.port) });
@@ -162,10 +163,10 @@ test('a client that leaves while its run waits for a read gives up its place', a
   );
   await vi.waitFor(() => expect(queued).toHaveBeenCalled(), { timeout: 20_000 });
   // The queue has one place.
-  await expect(expensiveReads.acquire()).rejects.toMatchObject({ code: 'gateway_busy' });
+  await expect(expensiveReads.acquire(tester)).rejects.toMatchObject({ code: 'gateway_busy' });
   socket.destroy();
   await expect(queued.mock.results[0]?.value).rejects.toMatchObject({ name: 'AbortError' });
-  const next = expensiveReads.acquire();
+  const next = expensiveReads.acquire(tester);
   release();
   (await next)();
   await app.close();

@@ -8,6 +8,7 @@ import { FORMAT_VERSIONS, RequestRates } from '@coxswain/session';
 import { describe, expect, test, vi } from 'vitest';
 import {
   createMetrics,
+  GATEWAY_BOUNDS,
   type GatewayClient,
   type KnownSessions,
   MemoryShares,
@@ -451,7 +452,9 @@ test.each([
   ['/v1/agui', 'transfer-encoding: chunked'],
   ['/v1/sessions/s/steer', 'content-length: 1000'],
 ])('beyond the memory for bodies, a request to %s is rejected before its body is read (%s)', async (url, length) => {
-  const { app, authorization } = await appWithoutBus({ bodies: new MemoryShares(4_000) });
+  const { app, authorization } = await appWithoutBus({
+    bodies: new MemoryShares(4 * (1_000 + GATEWAY_BOUNDS.requestBytes)),
+  });
   const { hostname, port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
   const socket = connect({ host: hostname, port: Number(port) });
   const head = `host: gateway.test\r\nauthorization: ${authorization}\r\ncontent-type: application/json`;
@@ -463,7 +466,7 @@ test.each([
   await expect.poll(async () => (await post()).statusCode, { timeout: 20_000 }).toBe(503);
   const refused = await post();
   expect([refused.json().code, refused.headers['retry-after']]).toEqual(['gateway_busy', '1']);
-  // Requests without a body need no memory.
+  // Reads need no memory.
   expect((await app.inject({ url: '/v1/whoami', headers: { host, authorization } })).statusCode).toBe(200);
   socket.destroy();
   await expect.poll(async () => (await post()).statusCode, { timeout: 20_000 }).toBe(400);

@@ -1,8 +1,9 @@
 /** A client that disconnects before its response is no error of the gateway. */
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { BusSession, SendOptions } from '@coxswain/client';
 import { expect, test, vi } from 'vitest';
-import { createMetrics, type GatewayClient, LimitedReads, MemoryShares } from '../src/context/mod.ts';
+import { createMetrics, GATEWAY_BOUNDS, type GatewayClient, MemoryShares, ReadShares } from '../src/context/mod.ts';
 import { appWithoutBus, SILENT } from './app-without-bus.ts';
 
 /** An app whose sessions accept commands and never send a receipt. */
@@ -11,7 +12,7 @@ async function appThatWaits() {
   const debug = vi.fn();
   const metrics = createMetrics();
   // A quarter of it is for one principal: two bodies of 12 bytes.
-  const bodies = new MemoryShares(96);
+  const bodies = new MemoryShares(4 * 2 * (12 + GATEWAY_BOUNDS.requestBytes));
   const send = vi.fn(
     (_verb: string, _body: object, { signal }: SendOptions<'delivered'>) =>
       new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason as Error))),
@@ -81,6 +82,21 @@ test('a body without a length counts by its size once it is read, also while its
   await app.close();
 });
 
+test('requests without a body are bounded, too, while they wait', async () => {
+  const { app, head, socket, send } = await appThatWaits();
+  const cancel = `POST /v1/sessions/s/cancel?wait=accepted HTTP/1.1\r\n${head}\r\n\r\n`;
+  // Two bodies of 12 bytes leave no room; requests without one need one more.
+  socket.write(cancel.repeat(3));
+  await vi.waitFor(() => expect(send).toHaveBeenCalledTimes(3), { timeout: 20_000 });
+  const { hostname, port } = new URL(app.listeningOrigin);
+  const other = connect({ host: hostname, port: Number(port) });
+  other.write(cancel);
+  const [answer] = await once(other, 'data');
+  expect(String(answer)).toMatch(/^HTTP\/1.1 503 [\s\S]*"code":"gateway_busy"/);
+  for (const one of [socket, other]) one.destroy();
+  await app.close();
+});
+
 test('a client that disconnects within its body is logged as closed, and no command is sent', async () => {
   const waiting = await appThatWaits();
   const { app, head, socket, send } = waiting;
@@ -99,7 +115,7 @@ test('a client that disconnects while it waits for a slot of reads leaves the qu
     new Promise((resolve) => started.push(() => resolve({ sessions: [], next_cursor: null }))) as ReturnType<
       GatewayClient['wire']['listSessions']
     >;
-  const reads = new LimitedReads(1, 1);
+  const reads = new ReadShares({ all: 1, waiting: 1 });
   const asked = vi.spyOn(reads, 'run');
   const debug = vi.fn();
   const { app, authorization } = await appWithoutBus({

@@ -3,6 +3,7 @@ import { sessionRef } from '@coxswain/protocol';
 import type { InspectedFold } from '@coxswain/session';
 import { emptyState } from '@coxswain/turn';
 import { expect, test } from 'vitest';
+import { GATEWAY_BOUNDS } from '../src/context/mod.ts';
 import { FoldCache } from '../src/socket/mod.ts';
 
 const ref = (sessionId: string, tenant = 'red') => sessionRef(sessionId, tenant);
@@ -22,6 +23,16 @@ test('the newest fold of a session is kept, for records after it', () => {
   expect(kept.before(ref('a', 'blue'), 21)).toBeNull();
   kept.forget(ref('a'));
   expect(kept.before(ref('a'), 21)).toBeNull();
+});
+
+test('a fold that is too large is not kept', () => {
+  const kept = new FoldCache(4);
+  kept.keep(ref('a'), fold('a', 10));
+  const { state, ...rest } = fold('a', 20);
+  const large = 'x'.repeat(GATEWAY_BOUNDS.keptFoldMaxChars);
+  const context = Object.assign({}, state.context, { large });
+  kept.keep(ref('a'), { ...rest, state: Object.assign({}, state, { context }) });
+  expect(kept.before(ref('a'), 21)?.n).toBe(10);
 });
 
 test('beyond the bound, the least recently used fold is removed', () => {

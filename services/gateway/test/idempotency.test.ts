@@ -1,7 +1,7 @@
 /** Idempotency keys, and commands that the bus already contains. */
 import { CommandId, ID_PATTERN } from '@coxswain/protocol';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { LimitedReads } from '../src/context/mod.ts';
+import { ReadShares } from '../src/context/mod.ts';
 import { appWithSessions, type Sent, Sessions, STORED } from './app-with-sessions.ts';
 
 const HOLDERS = [
@@ -10,7 +10,7 @@ const HOLDERS = [
   { name: 'alice', tenant: 'other' },
 ].map((holder) => ({ ...holder, scopes: new Set(['admin' as const]), expiresAt: null }));
 
-const reads = new LimitedReads(1, 0);
+const reads = new ReadShares({ all: 1, waiting: 0 });
 let made: Awaited<ReturnType<typeof appWithSessions>>;
 let sessions: (typeof made)['sessions'];
 beforeAll(async () => {
@@ -151,7 +151,7 @@ describe('a cancel whose command id the bus already contains', () => {
   });
 
   test('is rejected while too many journals are read', async () => {
-    const release = await reads.acquire();
+    const release = await reads.acquire({ tenant: 'default', name: 'alice' });
     expect(await cancel((id) => [cancelled(id, 'go')])).toMatchObject({ status: 503, body: { code: 'gateway_busy' } });
     release();
   });
@@ -162,7 +162,7 @@ describe('a cancel whose command id the bus already contains', () => {
     sessions.recorded = [cancelled('a', 'x')];
     expect(await own()).toMatchObject({ status: 202 });
     sessions.recorded = [cancelled('c', 'stop')];
-    const release = await reads.acquire();
+    const release = await reads.acquire({ tenant: 'default', name: 'alice' });
     expect(await own()).toMatchObject({ status: 202 });
     release();
     expect(await own()).toMatchObject({ status: 422, body: { code: 'command_id_reused', session_id: 's' } });

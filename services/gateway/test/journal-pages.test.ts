@@ -2,7 +2,7 @@
 import { type BusSession, JournalGapError, type JournalPlace } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { GATEWAY_BOUNDS, LimitedReads } from '../src/context/mod.ts';
+import { GATEWAY_BOUNDS, LimitedReads, ReadShares } from '../src/context/mod.ts';
 import { type HeldPage, JournalPages, PageRoom, PageRooms } from '../src/feed/mod.ts';
 
 const principal = (name: string) => ({ name, tenant: 'default', scopes: new Set(['read' as const]), expiresAt: null });
@@ -26,9 +26,12 @@ function storeOf(apart: number) {
     lastNumber: async () => 6,
   } as unknown as BusSession;
   // Watchers hold one page of three records.
-  const pages = new JournalPages(new LimitedReads(1, 1), new PageRooms(new PageRoom(3_000, new LimitedReads(1, 9))));
+  const pages = new JournalPages(
+    new ReadShares({ all: 1 }),
+    new PageRooms(new PageRoom(3_000, new LimitedReads(1, 9))),
+  );
   const numbersFrom = async (from: number, recordsMax = 2) => {
-    const { records } = await pages.read({ session, from, recordsMax, maxBytes: 1_000 });
+    const { records } = await pages.read({ session, from, recordsMax, maxBytes: 1_000 }, ALICE);
     return records.map(({ n }) => n);
   };
   return { store, session, pages, numbersFrom };
@@ -96,7 +99,7 @@ test.each([
   const { session } = storeOf(3);
   const roomOf = (share: number) => new PageRoom(share === small ? 1 : 1_000_000, new LimitedReads(1, 9));
   const rooms = new PageRooms(new PageRoom(1_000_000), roomOf);
-  const pages = new JournalPages(new LimitedReads(1, 1), rooms);
+  const pages = new JournalPages(new ReadShares({ all: 1 }), rooms);
   const request = { session, from: 1, recordsMax: 3, maxBytes: 10_000 };
   const { signal } = new AbortController();
   const first = await pages.hold(request, ALICE, signal);

@@ -251,6 +251,26 @@ test('a quiet feed gives up items when more sessions are followed', async () => 
   await feeds.stop();
 });
 
+test('the sessions that one tenant follows do not take the memory of another one', async () => {
+  const feeds = new SessionFeeds(createMetrics());
+  const follow = (growing: GrowingSession, tenant: string, sessionId: string) => {
+    const session = { ...growing.session, ref: { tenant, sessionId } } as BusSession;
+    return feeds.join(session, { ...WHO, tenant }, 'sse');
+  };
+  const busy = new GrowingSession();
+  const { feed } = follow(busy, 'red', 's');
+  const text = 'x'.repeat(512 * 1024);
+  for (let i = 0; i < 3; i++) busy.record({ text });
+  const others = Array.from({ length: 500 }, (_, at) => follow(new GrowingSession(), 'blue', `s${at}`));
+  await settled();
+  expect([1, 2, 3].map((n) => feed.placeOf(n))).toEqual([0, 1, 2]);
+  // Sessions that are no longer followed do not count.
+  for (const { leave } of others) leave();
+  for (let i = 0; i < 8; i++) follow(new GrowingSession(), 'red', `more${i}`);
+  expect(feed.placeOf(1)).toBe(0);
+  await feeds.stop();
+});
+
 test('the message of an item counts once a WebSocket needs it, while the item is kept', async () => {
   const growing = new GrowingSession();
   const feed = new SessionFeed(growing.session, () => 4_000);

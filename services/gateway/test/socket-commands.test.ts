@@ -5,7 +5,7 @@ import { RequestRates } from '@coxswain/session';
 import type { FastifyRequest } from 'fastify';
 import { afterEach, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { createContext } from '../src/app/mod.ts';
+import { type ContextParts, createContext } from '../src/app/mod.ts';
 import type { Scope } from '../src/auth/mod.ts';
 import { GATEWAY_BOUNDS, MemoryShares } from '../src/context/mod.ts';
 import { SocketCommands } from '../src/socket/mod.ts';
@@ -21,12 +21,18 @@ afterEach(async () => {
  * Opens a WebSocket on a session. By default, the session never answers a command.
  * @param burst how many commands the token may send at once.
  */
-async function openSocket(burst: number, change: Partial<Sessions> = {}, scopes: readonly Scope[] = ['admin']) {
+async function openSocket(
+  burst: number,
+  change: Partial<Sessions> = {},
+  scopes: readonly Scope[] = ['admin'],
+  parts: Partial<ContextParts> = {},
+) {
   const principal = { name: 'ada', tenant: 'default', scopes: new Set(scopes), expiresAt: null };
   const { app, sessions, stopping } = await appWithSessions({
     authenticator: { authenticate: async () => principal },
     // The request that opens the socket counts as well.
     rates: new RequestRates(burst + 1, 1, 10, () => 0),
+    ...parts,
   });
   Object.assign(sessions, { answer: () => new Promise(() => undefined), ...change });
   const { host } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
@@ -67,6 +73,23 @@ test('commands beyond those that may wait for receipts are rejected by their ref
   ]);
 });
 
+test('commands that wait for their receipts occupy the memory of bodies, until they are answered', async () => {
+  const bytes = Buffer.byteLength(JSON.stringify(steer(1))) + GATEWAY_BOUNDS.requestBytes;
+  const finish: (() => void)[] = [];
+  const stored = { commandId: CommandId.parse('mine'), seq: 7, duplicate: false };
+  const answer = () => new Promise<typeof stored>((resolve) => finish.push(() => resolve(stored)));
+  // A quarter of it is for one principal: two commands.
+  const bodies = new MemoryShares(4 * 2 * bytes);
+  const { say, answers, answered } = await openSocket(1_000, { answer }, ['admin'], { bodies });
+  for (const ref of [1, 2, 3]) say(steer(ref));
+  await answered(1);
+  expect(answers).toMatchObject([{ ref: 3, problem: { code: 'gateway_busy' } }]);
+  finish[0]?.();
+  await answered(2);
+  say(steer(4));
+  await vi.waitFor(() => expect(finish).toHaveLength(3), { timeout: 20_000 });
+});
+
 test('a command that arrives while the connection closes is ignored', async () => {
   const commands = async (leaving: AbortSignal) => {
     const sessions = new Sessions();
@@ -83,6 +106,35 @@ test('a command that arrives while the connection closes is ignored', async () =
   };
   expect(await commands(new AbortController().signal)).toMatchObject([{ verb: 'steer' }]);
   expect(await commands(AbortSignal.abort())).toEqual([]);
+});
+
+test('answers that clients do not read share memory; beyond it, the connection is closed', async () => {
+  const principal = { name: 'ada', tenant: 'default', scopes: new Set<Scope>(['admin']), expiresAt: null };
+  // A quarter of it is for one principal: the answers of about two sockets with one answer each.
+  const context = createContext({ ...NO_BUS, socketMessages: new MemoryShares(4 * 1_500) });
+  const connect = () => {
+    const read: (() => void)[] = [];
+    const send = (_bytes: Buffer, _options: object, written: () => void) => void read.push(written);
+    const socket = { readyState: 1, OPEN: 1, send, terminate: vi.fn() };
+    const connection = { signal: new AbortController().signal, checkAccess: async () => null };
+    const request = { principal } as unknown as FastifyRequest;
+    const session = new Sessions().of('s');
+    const commands = new SocketCommands(context, session, request, socket as unknown as WebSocket, connection);
+    const ask = async () => {
+      commands.handle(Buffer.from('{'), false);
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    return { ask, read, terminate: socket.terminate };
+  };
+  const [first, second, third] = [connect(), connect(), connect()];
+  await first.ask();
+  await second.ask();
+  first.read[0]?.();
+  await third.ask();
+  expect([first, second, third].map(({ read }) => read.length)).toEqual([1, 1, 1]);
+  await first.ask();
+  expect(first.terminate).toHaveBeenCalledTimes(1);
+  expect(second.terminate).not.toHaveBeenCalled();
 });
 
 test('commands beyond the rate limit of the token are rejected by their refs', async () => {

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import type { BusSession } from '@coxswain/client';
 import { expect, onTestFinished, test } from 'vitest';
-import { type GatewayClient, LimitedReads, UnreadResponses } from '../src/context/mod.ts';
+import { type GatewayClient, ReadShares, UnreadResponses } from '../src/context/mod.ts';
 import { appWithoutBus } from './app-without-bus.ts';
 
 /** Larger than the buffers of a connection. */
@@ -78,7 +78,7 @@ test.each([
 ])('%s waits for a slot, and is rejected beyond the queue', async (url, payload?: object) => {
   const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 1 };
   const clientOf = () => ({ session: () => session as unknown as BusSession }) as unknown as GatewayClient;
-  const { app, authorization } = await appWithoutBus({ clientOf, stateReads: new LimitedReads(0, 0) });
+  const { app, authorization } = await appWithoutBus({ clientOf, stateReads: new ReadShares({ all: 0, waiting: 0 }) });
   const { statusCode, headers, body } = await app.inject({
     url,
     ...(payload && { method: 'POST', payload }),

@@ -147,7 +147,7 @@ export async function deliverMessage(
   const { message } = request;
   if (message === null) throw new Error('a request without a message has none');
   const id = commandOfMessage(session.id, message.id);
-  const newest = await sender.context.stateReads.run(() => session.newest(), sender.signal);
+  const newest = await sender.context.stateReads.run(sender.principal, () => session.newest(), sender.signal);
   // Of two concurrent requests, the second gets one of these codes. Its message then joins the run of the first.
   const lostRaceCodes = new Set(['session_busy', 'session_exists']);
   if (newest === null) {

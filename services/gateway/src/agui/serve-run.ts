@@ -6,6 +6,7 @@ import { type Event, EventType, type Message, PROTOCOL_VERSION } from '@ag-ui/co
 import { type BusSession, ResultCollector, SessionNotFoundError } from '@coxswain/client';
 import { hasEnded, type JournalRecord, topState } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Principal } from '../auth/mod.ts';
 import { abortOnDisconnectOrStop } from '../commands/mod.ts';
 import { clientFor, GATEWAY_BOUNDS, type GatewayContext, type Problem, principalOf } from '../context/mod.ts';
 import {
@@ -17,7 +18,7 @@ import {
   watchFeed,
 } from '../feed/mod.ts';
 import { findUnknownInterrupt } from './known-interrupts.ts';
-import { type CommandResult, deliverMessage, readAnswers, sendAnswers } from './run-commands.ts';
+import { type CommandResult, type CommandSender, deliverMessage, readAnswers, sendAnswers } from './run-commands.ts';
 import { buildRunEnd, endsAguiRun, type RunIds } from './run-end.ts';
 import { RunEvents } from './run-events.ts';
 import type { RunRequest } from './run-input.ts';
@@ -53,7 +54,7 @@ export async function startRun(
   // Errors before the stream starts are reported as an HTTP status.
   if (run.message === null || run.resume.length > 0) await context.known.expect(session);
   const answers = readAnswers(principal, run);
-  const unknown = await findUnknownInterrupt(context, session, answers, sender.signal);
+  const unknown = await findUnknownInterrupt(context, session, principal, answers, sender.signal);
   // Join the feed before any command is sent: the client gets the first pieces of an answer, and a client without a
   // free slot changes nothing.
   const seat = context.feeds.join(session, principal, 'sse');
@@ -78,7 +79,7 @@ export async function startRun(
   const first = firstRecordToSend(run, sent, last);
   return stream(async (opened) => {
     const { feed, signal } = opened;
-    const writer = new RunWriter(context, session, opened, { threadId, runId }, known);
+    const writer = new RunWriter(sender, opened, { threadId, runId }, known);
     await writer.sendStart(sent);
     const from = await writer.catchUp(first, signal);
     const readPage = createPageReader(context.pages, session, principal);
@@ -121,6 +122,7 @@ interface Past {
 class RunWriter {
   readonly #context: GatewayContext;
   readonly #session: BusSession;
+  readonly #principal: Principal;
   readonly #feed: SessionFeed;
   readonly #ids: RunIds;
   readonly #send: (event: Event) => Promise<boolean> | boolean;
@@ -133,14 +135,14 @@ class RunWriter {
   isOver = false;
 
   constructor(
-    context: GatewayContext,
-    session: BusSession,
+    { context, session, principal }: CommandSender,
     { feed, sink }: Pick<EventStream, 'feed' | 'sink'>,
     ids: RunIds,
     known: ReadonlySet<string>,
   ) {
     this.#context = context;
     this.#session = session;
+    this.#principal = principal;
     this.#feed = feed;
     this.#ids = ids;
     this.#send = (event) => sink.text(frame(event));
@@ -166,7 +168,10 @@ class RunWriter {
   async catchUp(from: number | null, signal: AbortSignal): Promise<number | null> {
     let past: Past | null;
     try {
-      past = from === null ? await this.#context.expensiveReads.run(() => this.#readPast(signal), signal) : null;
+      past =
+        from === null
+          ? await this.#context.expensiveReads.run(this.#principal, () => this.#readPast(signal), signal)
+          : null;
     } catch (error) {
       if (signal.aborted) return null;
       throw error;

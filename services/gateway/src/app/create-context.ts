@@ -3,13 +3,12 @@ import { EVENT_STREAM_LIVENESS } from '@coxswain/protocol';
 import { RequestRates } from '@coxswain/session';
 import {
   createMetrics,
-  ExportSlots,
   GATEWAY_BOUNDS,
   type GatewayContext,
   type GatewayTimes,
   KnownSessions,
-  LimitedReads,
   MemoryShares,
+  ReadShares,
   UnreadResponses,
 } from '../context/mod.ts';
 import { JournalPages, SessionFeeds } from '../feed/mod.ts';
@@ -28,9 +27,9 @@ export function createContext({ times, ...parts }: ContextParts): GatewayContext
     inspectors: new InspectorSeats(),
     folds: new FoldCache(GATEWAY_BOUNDS.keptFoldsMax),
     known: new KnownSessions(now),
-    expensiveReads: new LimitedReads(GATEWAY_BOUNDS.expensiveReadsMax),
-    exports: new ExportSlots(),
-    stateReads: new LimitedReads(GATEWAY_BOUNDS.stateReadsMax),
+    expensiveReads: new ReadShares({ all: GATEWAY_BOUNDS.expensiveReadsMax }),
+    exports: new ReadShares({ all: GATEWAY_BOUNDS.exportsMax, perPrincipal: GATEWAY_BOUNDS.exportsPerPrincipalMax }),
+    stateReads: new ReadShares({ all: GATEWAY_BOUNDS.stateReadsMax }),
     pages: new JournalPages(),
     unread: new UnreadResponses(),
     bodies: new MemoryShares(GATEWAY_BOUNDS.bodiesMaxBytes),

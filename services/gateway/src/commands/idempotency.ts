@@ -4,7 +4,7 @@ import type { BusSession, Session } from '@coxswain/client';
 import { storedRecords } from '@coxswain/client/transport';
 import { canonicalJson, type JournalRecord, type JsonObject, parseBody, type Verb } from '@coxswain/protocol';
 import type { Principal } from '../auth/mod.ts';
-import { GATEWAY_BOUNDS, type LimitedReads, Problem } from '../context/mod.ts';
+import { GATEWAY_BOUNDS, Problem, type ReadShares } from '../context/mod.ts';
 
 /** The ids of a key. They are derived from it, so gateways store no keys. */
 export interface KeyedIds {
@@ -96,6 +96,8 @@ const READ_WITHIN_MS = 10_000;
 
 /** A command that the command stream already contained. */
 export interface RepeatedCommand {
+  /** Who repeats it. */
+  readonly principal: Principal;
   readonly commandId: string;
   readonly verb: Verb;
   readonly body: unknown;
@@ -111,12 +113,12 @@ type Comparison = 'same' | 'other' | null;
  *   `idempotency_key_undecided` (409) if the command was not found in time; `gateway_busy` (503).
  */
 export async function rejectOtherCommand(
-  reads: LimitedReads,
+  reads: ReadShares,
   session: Pick<BusSession, 'id' | 'journal' | 'records'>,
   repeated: RepeatedCommand,
 ): Promise<void> {
   const compare = createComparison(repeated);
-  let { found, n } = await compareWithJournal(reads, session, compare);
+  let { found, n } = await compareWithJournal(reads, repeated.principal, session, compare);
   if (found === null && n !== null) {
     const signal = AbortSignal.timeout(RECORDED_WITHIN_MS);
     for await (const record of session.records({ from: n + 1, signal })) {
@@ -135,11 +137,12 @@ export async function rejectOtherCommand(
  * @throws Problem `command_id_reused` (422).
  */
 export async function rejectReusedId(
-  reads: LimitedReads,
+  reads: ReadShares,
   session: Pick<BusSession, 'id' | 'journal'>,
   repeated: RepeatedCommand,
 ): Promise<void> {
-  const compared = compareWithJournal(reads, session, createComparison(repeated)).catch((error: unknown) => {
+  const compare = createComparison(repeated);
+  const compared = compareWithJournal(reads, repeated.principal, session, compare).catch((error: unknown) => {
     if (error instanceof Problem && error.code === 'gateway_busy') return null;
     throw error;
   });
@@ -167,12 +170,13 @@ function comparableBody({ trace: _, restricted: __, ...body }: JsonObject): stri
  *   took too long.
  */
 async function compareWithJournal(
-  reads: LimitedReads,
+  reads: ReadShares,
+  principal: Principal,
   session: Pick<BusSession, 'journal'>,
   compare: (record: JournalRecord) => Comparison,
 ): Promise<{ found: Comparison; readonly n: number | null }> {
   const giveUpAtMs = performance.now() + READ_WITHIN_MS;
-  return reads.run(async () => {
+  return reads.run(principal, async () => {
     let n = 0;
     for await (const { record } of storedRecords(session.journal({ atOnce: GATEWAY_BOUNDS.journalReadAhead }))) {
       const found = compare(record);

@@ -207,7 +207,7 @@ export async function handleCommand<V extends Verb>(
   if (verb === 'delete') context.known.forget(session);
   if (sent.duplicate && id !== undefined) {
     const reject = id === keyed ? rejectOtherCommand : rejectReusedId;
-    await reject(context.expensiveReads, session, { commandId: id, verb, body });
+    await reject(context.expensiveReads, session, { principal, commandId: id, verb, body });
   }
   reply.code(202);
   return toStoredCommand(session, sent);

@@ -14,10 +14,10 @@
  * | 32 | their prefetched records: `pageReadAhead`, twice `pageReadsMax` times |
  * | 48 | states and newest records: `stateReadsMax` |
  *
- * Not in the sum, because they are rarely large: bodies of requests (`bodiesMaxBytes`), incomplete messages of WebSockets
- * (`socketMessagesMaxBytes`, and `socketMessageFromBytes` for each), large fields of records, reads of whole journals
- * (`journalReadAhead` for each of `expensiveReadsMax`, as many for each of `exportsMax`, and 16 times as many for a tree),
- * and the state that an AG-UI run shows.
+ * Not in the sum, because they are rarely large: bodies of requests (`bodiesMaxBytes`), incomplete messages and unread
+ * answers of WebSockets (`socketMessagesMaxBytes`, and `socketMessageFromBytes` for each), large fields of records, reads
+ * of whole journals (`journalReadAhead` for each of `expensiveReadsMax`, as many for each of `exportsMax`, and 16 times as
+ * many for a tree), and the state that an AG-UI run shows.
  */
 export const GATEWAY_BOUNDS = {
   /** Connections of one process. The server closes further connections. */
@@ -27,10 +27,12 @@ export const GATEWAY_BOUNDS = {
   /** Body of an AG-UI request. AG-UI clients send the whole conversation each time. */
   aguiBodyMaxBytes: 4 * 1024 * 1024,
   /**
-   * Bodies of requests, from before they are read until they are handled: all together, half of it for each tenant, and
-   * a quarter for each principal. Beyond it, a request is rejected before its body is read.
+   * Bodies of requests, from before they are read until they are handled, and commands over WebSockets: all together,
+   * half of it for each tenant, and a quarter for each principal. Beyond it, a request is rejected before its body is
+   * read. Each counts `requestBytes` more: also requests without a body are bounded while they wait for a receipt.
    */
   bodiesMaxBytes: 32 * 1024 * 1024,
+  requestBytes: 4 * 1024,
   /** Newest messages of users in an AG-UI request whose ids are kept while the run streams. */
   aguiKnownMessagesMax: 1_000,
   /** Newest messages of a session in the snapshot for an AG-UI client: number, and characters of their JSON. */
@@ -78,8 +80,9 @@ export const GATEWAY_BOUNDS = {
   /** Connections that inspect sessions, per process and per principal; a tenant has half. Each has its own machine. */
   inspectorsMax: 256,
   inspectorsPerPrincipalMax: 64,
-  /** Sessions whose folded machine is kept for the next inspector. */
+  /** Sessions whose folded machine is kept for the next inspector, and the size of each as JSON. */
   keptFoldsMax: 64,
+  keptFoldMaxChars: 256 * 1024,
   /**
    * Items (records and deltas) that a process keeps of each followed session, for watchers that are slightly behind.
    */
@@ -93,12 +96,11 @@ export const GATEWAY_BOUNDS = {
   feedLingersMs: 10_000,
   /** A watcher that reads nothing for this time while data is buffered is disconnected. */
   watcherStallMs: 30_000,
-  /** Unread data of one WebSocket. Beyond it, the connection is closed. */
-  socketWaitingMaxBytes: 4 * 1024 * 1024,
   /**
-   * What WebSockets have received of messages that are not complete, all together, half of it for each tenant, and a
-   * quarter for each principal. Beyond it, the connection is closed. A message is counted from `socketMessageFromBytes`
-   * on. Each received chunk counts `socketChunkBytes` more, the memory of the objects that hold it.
+   * What WebSockets have received of messages that are not complete, and answers to commands that their clients have not
+   * read, all together, half of it for each tenant, and a quarter for each principal. Beyond it, the connection is
+   * closed. A received message is counted from `socketMessageFromBytes` on. Each received chunk and each answer counts
+   * `socketChunkBytes` more, the memory of the objects that hold it.
    */
   socketMessagesMaxBytes: 16 * 1024 * 1024,
   socketMessageFromBytes: 4 * 1024,
@@ -118,7 +120,7 @@ export const GATEWAY_BOUNDS = {
   refusedPerSecond: 1,
   /** Principals, and IP addresses, whose rates are remembered. */
   ratesRemembered: 10_000,
-  /** Concurrent reads of trees, lists and whole journals. */
+  /** Concurrent reads of trees, lists and whole journals. As of all reads for requests, a tenant has half of them. */
   expensiveReadsMax: 16,
   /** Maximum number of records, each up to 512 KiB, that are prefetched of a whole journal. A tree reads 16 at once. */
   journalReadAhead: 16,
@@ -135,7 +137,7 @@ export const GATEWAY_BOUNDS = {
   /** Concurrent reads of journal pages for requests, and as many for watchers. */
   pageReadsMax: 4,
   /**
-   * Further reads that wait for a slot, also exports of each principal, and the time for which each waits. It is shorter
+   * Further reads of each principal that wait for a slot, also exports, and the time for which each waits. It is shorter
    * than the 20 seconds for which clients wait for a response. Of watchers, all may wait, each for `catchUpWithinMs`.
    */
   readsWaitingMax: 128,

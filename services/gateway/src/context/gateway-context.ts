@@ -6,12 +6,11 @@ import type { FastifyRequest } from 'fastify';
 import type { Authenticator, Principal, Scope } from '../auth/mod.ts';
 import type { JournalPages, SessionFeeds } from '../feed/mod.ts';
 import type { FoldCache, InspectorSeats } from '../socket/mod.ts';
-import type { ExportSlots } from './export-slots.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { KnownSessions } from './known-sessions.ts';
-import type { LimitedReads } from './limited-reads.ts';
 import type { MemoryShare, MemoryShares } from './memory-shares.ts';
 import { Problem } from './problem.ts';
+import type { ReadShares } from './read-shares.ts';
 import type { UnreadResponses } from './unread-responses.ts';
 
 /** The part of the client that the gateway uses. */
@@ -38,16 +37,17 @@ export interface GatewayContext {
   readonly folds: FoldCache;
   readonly known: KnownSessions;
   /** Slots for lists, trees and whole journals. */
-  readonly expensiveReads: LimitedReads;
-  readonly exports: ExportSlots;
+  readonly expensiveReads: ReadShares;
+  /** Slots of exports: each is read at the speed of its client, so it occupies a slot for long. */
+  readonly exports: ReadShares;
   /** Slots for states and newest records of sessions. */
-  readonly stateReads: LimitedReads;
+  readonly stateReads: ReadShares;
   /** Journal pages, for readers and for watchers that are behind. */
   readonly pages: JournalPages;
   readonly unread: UnreadResponses;
   /** Memory for the bodies of requests, from before they are read until they are handled. */
   readonly bodies: MemoryShares;
-  /** Memory for messages of WebSockets that are not complete. */
+  /** Memory for messages of WebSockets that are not complete, and for answers that are not read. */
   readonly socketMessages: MemoryShares;
   /** Options of a start form; null if the gateway has no folder of its own. */
   readonly starts?: StartOffers | null | undefined;

@@ -1,5 +1,4 @@
-/** Expensive reads with limited concurrency. */
-import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
+/** Reads with limited concurrency. */
 import { busyProblem } from './problem.ts';
 
 /** A semaphore for reads, with a bounded queue. */
@@ -8,21 +7,12 @@ export class LimitedReads {
   readonly #atOnce: number;
   readonly #waiting = new Set<() => void>();
   readonly #waitingMax: number;
-  readonly #waitsMs: number;
 
-  /**
-   * @param waitingMax length of the queue.
-   * @param waitsMs maximum time in the queue, in milliseconds.
-   */
-  constructor(
-    atOnce: number,
-    waitingMax: number = GATEWAY_BOUNDS.readsWaitingMax,
-    waitsMs: number = GATEWAY_BOUNDS.readWaitsMs,
-  ) {
+  /** @param waitingMax length of the queue. */
+  constructor(atOnce: number, waitingMax: number) {
     this.#free = atOnce;
     this.#atOnce = atOnce;
     this.#waitingMax = waitingMax;
-    this.#waitsMs = waitsMs;
   }
 
   /** Whether all slots are free. */
@@ -31,27 +21,13 @@ export class LimitedReads {
   }
 
   /**
-   * Runs a read when a slot is free.
-   * @param signal ends the wait for a slot. It does not end a read that has started.
-   * @throws Problem `gateway_busy` (503) if the queue is full, or no slot was free in time; the signal's reason; errors
-   *   of the read.
-   */
-  async run<T>(read: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const release = await this.acquire(signal);
-    try {
-      return await read();
-    } finally {
-      release();
-    }
-  }
-
-  /**
    * Acquires a slot, after a wait if none is free.
+   * @param signal ends the wait.
    * @param untilMs end of the wait, on the clock of `performance.now()`.
    * @returns a function that releases the slot; further calls change nothing.
-   * @throws as {@link run}.
+   * @throws Problem `gateway_busy` (503) if the queue is full, or no slot was free in time; the signal's reason.
    */
-  async acquire(signal?: AbortSignal, untilMs = performance.now() + this.#waitsMs): Promise<() => void> {
+  async acquire(signal: AbortSignal | undefined, untilMs: number): Promise<() => void> {
     signal?.throwIfAborted();
     if (this.#free > 0) this.#free--;
     else {

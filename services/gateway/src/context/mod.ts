@@ -1,6 +1,5 @@
 /** What all routes share: the context, its limits and metrics, and problem documents. */
 export { ConnectionShares } from './connection-shares.ts';
-export { ExportSlots } from './export-slots.ts';
 export { GATEWAY_BOUNDS } from './gateway-bounds.ts';
 export {
   clientFor,
@@ -28,5 +27,6 @@ export {
   sendProblem,
   withRenamedField,
 } from './problem.ts';
+export { ReadShares } from './read-shares.ts';
 export { UnreadResponses } from './unread-responses.ts';
 export { onStopping } from './when-stopping.ts';

@@ -1,5 +1,6 @@
 /** The check that a watcher can start at a record. */
 import type { BusSession, JournalStart } from '@coxswain/client';
+import { recordNotThere } from '@coxswain/client/transport';
 import { type GatewayContext, Problem } from '../context/mod.ts';
 import type { SessionFeed } from './session-feed.ts';
 
@@ -31,8 +32,5 @@ export async function expectStart(
   const newest = Math.max(feed.newest, await session.lastNumber());
   if (newest >= from - 1) return from;
   const asked = start.field === 'from' ? from : start.seen;
-  const message =
-    `${start.field}: record ${asked} does not exist: the newest record is ${newest}; ` +
-    `read the session from record 1, or from record ${newest + 1} for new records only`;
-  throw new Problem('record_not_there', message, { field: start.field });
+  throw new Problem('record_not_there', recordNotThere(start.field, asked, newest), { field: start.field });
 }

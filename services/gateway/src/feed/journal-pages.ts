@@ -6,7 +6,7 @@ import { type BusSession, JournalGapError, type JournalPlace } from '@coxswain/c
 import { storedRecords } from '@coxswain/client/transport';
 import { sessionKey } from '@coxswain/protocol';
 import type { Principal } from '../auth/mod.ts';
-import { GATEWAY_BOUNDS, LimitedReads } from '../context/mod.ts';
+import { GATEWAY_BOUNDS, ReadShares } from '../context/mod.ts';
 import { PageRooms } from './page-room.ts';
 import { FeedItem } from './session-feed.ts';
 
@@ -38,7 +38,7 @@ export interface HeldPage extends JournalPage {
  * starts there.
  */
 export class JournalPages {
-  readonly #reads: LimitedReads;
+  readonly #reads: ReadShares;
   readonly #rooms: PageRooms;
   readonly #seqs = new Map<string, number>();
 
@@ -46,18 +46,22 @@ export class JournalPages {
    * @param reads slots of requests.
    * @param rooms slots of watchers, and the memory of the pages that they hold.
    */
-  constructor(reads: LimitedReads = new LimitedReads(GATEWAY_BOUNDS.pageReadsMax), rooms: PageRooms = new PageRooms()) {
+  constructor(
+    reads: ReadShares = new ReadShares({ all: GATEWAY_BOUNDS.pageReadsMax }),
+    rooms: PageRooms = new PageRooms(),
+  ) {
     this.#reads = reads;
     this.#rooms = rooms;
   }
 
   /**
    * Reads a page for a request.
+   * @param principal the client of the request.
    * @param signal ends the wait for a slot.
    * @throws the errors of reading the journal; Problem `gateway_busy` (503); the signal's reason.
    */
-  read(request: PageRequest, signal?: AbortSignal): Promise<JournalPage> {
-    return this.#reads.run(() => this.#read(request), signal);
+  read(request: PageRequest, principal: Principal, signal?: AbortSignal): Promise<JournalPage> {
+    return this.#reads.run(principal, () => this.#read(request), signal);
   }
 
   /**

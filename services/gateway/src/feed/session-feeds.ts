@@ -6,6 +6,7 @@ import type { SocketKind } from '../socket/mod.ts';
 import { SessionFeed } from './session-feed.ts';
 
 interface FollowedSession {
+  readonly tenant: string;
   feed: SessionFeed;
   watchers: number;
   leaving: NodeJS.Timeout | undefined;
@@ -42,6 +43,8 @@ export class SessionFeeds {
   readonly #bounds: FeedBounds;
   readonly #metrics: GatewayMetrics;
   readonly #followed = new Map<string, FollowedSession>();
+  /** The number of followed sessions of each tenant that has any. */
+  readonly #ofTenant = new Map<string, number>();
   readonly #shares: ConnectionShares;
 
   constructor(metrics: GatewayMetrics, bounds: FeedBounds = FEED_BOUNDS) {
@@ -61,9 +64,11 @@ export class SessionFeeds {
     if (followed && followed.watchers >= this.#bounds.perSession)
       throw tooManyProblem('this session', this.#bounds.perSession);
     if (!followed || followed.feed.ended) {
-      const feed = new SessionFeed(session, () => this.#bytesEach);
+      const { tenant } = session.ref;
+      const feed = new SessionFeed(session, () => this.#bytesEach(tenant));
+      if (!followed) this.#count(tenant, 1);
       // The watchers of an ended feed keep that feed until they leave.
-      followed = { feed, watchers: 0, leaving: undefined };
+      followed = { tenant, feed, watchers: 0, leaving: undefined };
       this.#followed.set(key, followed);
       for (const other of this.#followed.values()) other.feed.trim();
     }
@@ -91,6 +96,7 @@ export class SessionFeeds {
   async stop(): Promise<void> {
     const all = [...this.#followed.values()];
     this.#followed.clear();
+    this.#ofTenant.clear();
     for (const { feed, leaving } of all) {
       clearTimeout(leaving);
       feed.stop();
@@ -104,7 +110,10 @@ export class SessionFeeds {
   #release(key: string, followed: FollowedSession): void {
     const drop = () => {
       followed.feed.stop();
-      if (this.#followed.get(key) === followed) this.#followed.delete(key);
+      if (this.#followed.get(key) === followed) {
+        this.#followed.delete(key);
+        this.#count(followed.tenant, -1);
+      }
       this.#metrics.feeds.set(this.#followed.size);
     };
     // A feed without a record may belong to a session that does not exist, for example because its start was rejected.
@@ -115,9 +124,16 @@ export class SessionFeeds {
     }
   }
 
-  /** Each feed gets an equal share. */
-  get #bytesEach(): number {
-    return Math.min(GATEWAY_BOUNDS.feedMaxBytes, GATEWAY_BOUNDS.feedsMaxBytes / Math.max(1, this.#followed.size));
+  #count(tenant: string, one: 1 | -1): void {
+    const left = (this.#ofTenant.get(tenant) ?? 0) + one;
+    if (left > 0) this.#ofTenant.set(tenant, left);
+    else this.#ofTenant.delete(tenant);
+  }
+
+  /** Each tenant gets an equal share, and so does each of its feeds. */
+  #bytesEach(tenant: string): number {
+    const share = GATEWAY_BOUNDS.feedsMaxBytes / Math.max(1, this.#ofTenant.size);
+    return Math.min(GATEWAY_BOUNDS.feedMaxBytes, share / Math.max(1, this.#ofTenant.get(tenant) ?? 0));
   }
 }
 

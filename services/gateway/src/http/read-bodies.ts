@@ -2,7 +2,7 @@
 import { parseStrictJson, unwritableProblem } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
 import type { App } from '../app/mod.ts';
-import { busyProblem, type MemoryShares, Problem } from '../context/mod.ts';
+import { busyProblem, GATEWAY_BOUNDS, type MemoryShares, Problem } from '../context/mod.ts';
 
 /** A plain-text body. */
 export class TextBody {
@@ -32,10 +32,9 @@ export function addBodyParsers(app: App, bodies: MemoryShares): void {
       throw new Problem('unsupported_media_type', `content-type: bodies must be UTF-8, not ${charset}`, {
         field: 'content-type',
       });
-    const bytes = bodyBytes(request);
     // If the client has disconnected, there will be no further `close` event.
-    if (bytes === 0 || principal === null || raw.destroyed) return;
-    const share = bodies.take(bytes, principal);
+    if (hasNoBody(request) || principal === null || raw.destroyed) return;
+    const share = bodies.take(bodyBytes(request) + GATEWAY_BOUNDS.requestBytes, principal);
     if (!share) throw busyProblem('too many bodies of requests are read or handled');
     request.bodyShare = share;
     raw.once('close', () => share.release());
@@ -44,7 +43,7 @@ export function addBodyParsers(app: App, bodies: MemoryShares): void {
     'application/json',
     { parseAs: 'buffer' },
     async ({ bodyShare }: FastifyRequest, bytes: Buffer) => {
-      bodyShare?.shrink(bytes.length);
+      bodyShare?.shrink(bytes.length + GATEWAY_BOUNDS.requestBytes);
       const text = decodeUtf8(bytes);
       return text.trim() === '' ? {} : parseJson(text);
     },
@@ -53,15 +52,18 @@ export function addBodyParsers(app: App, bodies: MemoryShares): void {
     'text/plain',
     { parseAs: 'buffer' },
     async ({ bodyShare }: FastifyRequest, bytes: Buffer) => {
-      bodyShare?.shrink(bytes.length);
+      bodyShare?.shrink(bytes.length + GATEWAY_BOUNDS.requestBytes);
       return new TextBody(decodeUtf8(bytes));
     },
   );
 }
 
+function hasNoBody({ method }: FastifyRequest): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
 /** The size of a body that may be read, in bytes: the limit of the route if the client does not say. */
-function bodyBytes({ headers, method, routeOptions: { bodyLimit } }: FastifyRequest): number {
-  if (method === 'GET' || method === 'HEAD') return 0;
+function bodyBytes({ headers, routeOptions: { bodyLimit } }: FastifyRequest): number {
   return headers['transfer-encoding'] === undefined
     ? Math.min(Number(headers['content-length'] ?? 0), bodyLimit)
     : bodyLimit;

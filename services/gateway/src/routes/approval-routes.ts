@@ -39,9 +39,10 @@ export function approvalRoutes(app: App, context: GatewayContext): void {
     async (request, reply) => {
       const { limit, cursor } = request.query;
       const after = cursor === undefined ? null : placeOf(cursor);
-      const client = clientFor(context, principalOf(request));
+      const principal = principalOf(request);
+      const client = clientFor(context, principal);
       const read = () => client.wire.pageOfApprovals({ after, limit, maxBytes: GATEWAY_BOUNDS.pageApprovalsMaxBytes });
-      const { approvals, more } = await context.expensiveReads.run(read, abortOnDisconnect(reply));
+      const { approvals, more } = await context.expensiveReads.run(principal, read, abortOnDisconnect(reply));
       const last = approvals.at(-1);
       return {
         approvals: [...approvals],

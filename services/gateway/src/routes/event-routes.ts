@@ -3,7 +3,7 @@ import { Delta, JournalRecord } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import type { App } from '../app/mod.ts';
-import { abortOnDisconnect, GATEWAY_BOUNDS, type GatewayContext, Problem } from '../context/mod.ts';
+import { abortOnDisconnect, GATEWAY_BOUNDS, type GatewayContext, Problem, principalOf } from '../context/mod.ts';
 import { serveEvents } from '../feed/mod.ts';
 import { FIRST_RECORD_SCHEMA, FirstRecord, OfSession, PROBLEMS, wholeNumber } from '../http/mod.ts';
 import { sessionOf } from './session-routes.ts';
@@ -75,16 +75,18 @@ export function eventRoutes(app: App, context: GatewayContext): void {
     },
     async (request, reply) => {
       const session = sessionOf(context, request);
+      const principal = principalOf(request);
       const { from, limit, deltas } = request.query;
       if (!accepts(request, 'text/event-stream')) {
         if (deltas !== undefined)
           throw invalidFieldProblem('deltas', 'requires server-sent events: accept text/event-stream');
         await context.known.expect(session);
         const signal = abortOnDisconnect(reply);
-        if (from === 'newest') return newestPage(await context.stateReads.run(() => session.newest(), signal));
+        if (from === 'newest')
+          return newestPage(await context.stateReads.run(principal, () => session.newest(), signal));
         const recordsMax = limit ?? GATEWAY_BOUNDS.pageRecordsDefault;
         const request = { session, from, recordsMax, maxBytes: GATEWAY_BOUNDS.pageMaxBytes };
-        const { records, more } = await context.pages.read(request, signal);
+        const { records, more } = await context.pages.read(request, principal, signal);
         const next_from = (records.at(-1)?.n ?? from - 1) + 1;
         const json = records.map((item) => item.json).join(',');
         return reply

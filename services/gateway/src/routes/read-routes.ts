@@ -66,11 +66,12 @@ export function readRoutes(app: App, context: GatewayContext): void {
     },
     async (request: FastifyRequest, reply: FastifyReply) => {
       const session = sessionOf(context, request);
-      const client = clientFor(context, principalOf(request));
+      const principal = principalOf(request);
+      const client = clientFor(context, principal);
       await context.known.expect(session);
       const atOnce = GATEWAY_BOUNDS.journalReadAhead;
       const read = () => readTree((id) => client.session(id).journal({ atOnce }), session.id);
-      const tree = await context.expensiveReads.run(read, abortOnDisconnect(reply));
+      const tree = await context.expensiveReads.run(principal, read, abortOnDisconnect(reply));
       return reply.send(tree);
     },
   );
@@ -90,7 +91,8 @@ export function readRoutes(app: App, context: GatewayContext): void {
     },
     async (request: FastifyRequest, reply: FastifyReply) => {
       const session = sessionOf(context, request);
-      const newest = await context.stateReads.run(() => session.newest(), abortOnDisconnect(reply));
+      const read = () => session.newest();
+      const newest = await context.stateReads.run(principalOf(request), read, abortOnDisconnect(reply));
       if (newest === null) throw sessionNotFoundProblem(session.id);
       return reply.send({ machine: turnChart(), active: newest.state, n: newest.n });
     },

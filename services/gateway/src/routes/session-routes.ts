@@ -4,7 +4,6 @@ import {
   type BusSession,
   newSessionId,
   ReceiptTimeoutError,
-  type Session,
   SessionNotFoundError,
   sessionIdOfMessage,
   type WireSentCommand,
@@ -102,7 +101,7 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
       const { details, ...query } = request.query;
       const client = clientFor(context, principalOf(request));
       const read = () => client.wire.listSessions({ ...query, details: details === 'true' });
-      return context.expensiveReads.run(read, abortOnDisconnect(reply));
+      return context.expensiveReads.run(principalOf(request), read, abortOnDisconnect(reply));
     },
   );
 
@@ -119,7 +118,7 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
         response: { 200: SessionStatus, ...PROBLEMS },
       },
     },
-    (request, reply) => statusOf(context, sessionOf(context, request), abortOnDisconnect(reply)),
+    (request, reply) => statusOf(context, request, abortOnDisconnect(reply)),
   );
 
   app.get(
@@ -136,7 +135,7 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
       },
     },
     async (request, reply) => {
-      const { pending } = await statusOf(context, sessionOf(context, request), abortOnDisconnect(reply));
+      const { pending } = await statusOf(context, request, abortOnDisconnect(reply));
       return { pending };
     },
   );
@@ -200,10 +199,12 @@ export function sessionOf(context: GatewayContext, request: FastifyRequest): Bus
 }
 
 /** Gets the status from a host. If no host responds, an unknown session is still reported as not found. */
-async function statusOf(context: GatewayContext, session: Session, signal: AbortSignal): Promise<SessionStatus> {
+async function statusOf(context: GatewayContext, request: FastifyRequest, signal: AbortSignal): Promise<SessionStatus> {
+  const session = sessionOf(context, request);
   try {
     // Any state will do. It is queried again while the host has too many queries.
-    return await context.stateReads.run(() => session.wire.stateAfter(0, { signal }), signal);
+    const read = () => session.wire.stateAfter(0, { signal });
+    return await context.stateReads.run(principalOf(request), read, signal);
   } catch (error) {
     const { code } = error as { readonly code?: unknown };
     if (code === 'no_host') {
@@ -248,7 +249,7 @@ async function start(context: GatewayContext, request: FastifyRequest, reply: Fa
   const onNats = natsBodyOf(body);
   const sent = await sendStart(context, request, reply, { session, body: onNats, id });
   if (sent.duplicate && !sent.receipt?.duplicate && id !== undefined && id !== ids?.startId)
-    await rejectReusedId(context.expensiveReads, session, { commandId: id, verb: 'start', body: onNats });
+    await rejectReusedId(context.expensiveReads, session, { principal, commandId: id, verb: 'start', body: onNats });
   return toStoredCommand(session, sent);
 }
 

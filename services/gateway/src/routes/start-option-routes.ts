@@ -1,7 +1,7 @@
 /** Start options: the personas of the gateway's folder, and the demo. */
 import { DemoStart, StartOptions } from '@coxswain/protocol';
 import type { App } from '../app/mod.ts';
-import { abortOnDisconnect, type GatewayContext, Problem } from '../context/mod.ts';
+import { abortOnDisconnect, type GatewayContext, Problem, principalOf } from '../context/mod.ts';
 import { NoQuery, PROBLEMS } from '../http/mod.ts';
 
 /** For a gateway without a folder of its own: it may run on another machine than the session hosts. */
@@ -21,7 +21,8 @@ export function startOptionRoutes(app: App, { starts, expensiveReads }: GatewayC
         response: { 200: StartOptions, ...PROBLEMS },
       },
     },
-    (_request, reply) => (starts ? expensiveReads.run(() => starts.options(), abortOnDisconnect(reply)) : NO_OPTIONS),
+    (request, reply) =>
+      starts ? expensiveReads.run(principalOf(request), () => starts.options(), abortOnDisconnect(reply)) : NO_OPTIONS,
   );
 
   app.post(

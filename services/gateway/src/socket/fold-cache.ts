@@ -1,5 +1,6 @@
 import { type SessionRef, sessionKey } from '@coxswain/protocol';
 import type { InspectedFold } from '@coxswain/session';
+import { GATEWAY_BOUNDS } from '../context/mod.ts';
 
 /**
  * Caches machines of sessions at positions within their journals, so that an inspector of a long session need not start
@@ -23,10 +24,12 @@ export class FoldCache {
     return fold;
   }
 
-  /** Keeps a fold, unless one of a later record is kept. */
+  /** Keeps a fold, unless one of a later record is kept, or it is too large. */
   keep(ref: SessionRef, fold: InspectedFold): void {
     const known = this.#folds.get(sessionKey(ref));
-    if (fold.n > (known?.n ?? 0)) this.#put(ref, fold);
+    if (fold.n <= (known?.n ?? 0)) return;
+    // A state with many queued messages has megabytes.
+    if (JSON.stringify(fold.state.context).length <= GATEWAY_BOUNDS.keptFoldMaxChars) this.#put(ref, fold);
   }
 
   /** Drops the fold of a session whose journal does not match it. */

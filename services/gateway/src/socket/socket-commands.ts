@@ -15,8 +15,10 @@ import * as z from 'zod';
 import { expectMaySteer, isAllowed, VERB_SCOPES } from '../auth/mod.ts';
 import { rejectReusedId, rejectUnknownFields, sendCounted, sendOptions, toStoredCommand } from '../commands/mod.ts';
 import {
+  busyProblem,
   GATEWAY_BOUNDS,
   type GatewayContext,
+  type MemoryShare,
   Problem,
   principalOf,
   problemFrom,
@@ -76,6 +78,7 @@ export class SocketCommands {
   handle(data: RawData, isBinary: boolean): void {
     if (this.#connection.signal.aborted) return;
     let ref: z.infer<typeof Ref> | undefined;
+    let share: MemoryShare | null = null;
     this.#inFlight++;
     void (async () => {
       try {
@@ -91,6 +94,10 @@ export class SocketCommands {
             `${GATEWAY_BOUNDS.socketCommandsMax} commands of this socket are already queued`,
           );
         if (waitSeconds > 0) throw rateLimitedProblem(waitSeconds);
+        // Until its answer, a command stays in memory, like the body of an HTTP request.
+        const bytes = (data as Buffer).length + GATEWAY_BOUNDS.requestBytes;
+        share = this.#context.bodies.take(bytes, principalOf(this.#request));
+        if (!share) throw busyProblem('too many bodies of requests are read or handled');
         // As for each HTTP request. Checks end in the order of the commands, so the commands keep their order.
         const denied = await this.#connection.checkAccess();
         if (denied) throw denied;
@@ -101,6 +108,7 @@ export class SocketCommands {
         if (problem.status === 500) this.#context.log.error({ error }, 'a command over a WebSocket failed');
         this.#answer({ type: 'problem', ...(ref === undefined ? {} : { ref }), problem: problem.document });
       } finally {
+        share?.release();
         this.#inFlight--;
       }
     })();
@@ -131,15 +139,24 @@ export class SocketCommands {
       const options = sendOptions(verb, { principal, id, waiting, signal: this.#connection.signal, traceparent });
       return sendCounted(this.#context, verb, () => this.#session.wire.send(verb, onNats, options));
     });
-    if (sent.duplicate && id !== undefined)
-      await rejectReusedId(this.#context.expensiveReads, this.#session, { commandId: id, verb, body: onNats });
+    if (sent.duplicate && id !== undefined) {
+      const repeated = { principal, commandId: id, verb, body: onNats };
+      await rejectReusedId(this.#context.expensiveReads, this.#session, repeated);
+    }
     return toStoredCommand(this.#session, sent);
   }
 
   #answer(message: object): void {
-    // A client that does not read the responses is disconnected.
-    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message));
-    if (this.#socket.bufferedAmount > GATEWAY_BOUNDS.socketWaitingMaxBytes) this.#socket.terminate();
+    if (this.#socket.readyState !== this.#socket.OPEN) return;
+    const bytes = Buffer.from(JSON.stringify(message));
+    const { socketMessages } = this.#context;
+    const unread = socketMessages.take(bytes.length + GATEWAY_BOUNDS.socketChunkBytes, principalOf(this.#request));
+    if (unread) this.#socket.send(bytes, { binary: false }, () => unread.release());
+    else {
+      // A client that does not read the responses is disconnected.
+      this.#context.metrics.cutOff.inc({ kind: 'websocket' });
+      this.#socket.terminate();
+    }
   }
 }
 

@@ -1,7 +1,7 @@
-/** Exports have slots of their own, limited per principal. */
+/** The slots of reads and exports, of all, of each tenant and of each principal. */
 import type { BusSession } from '@coxswain/client';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { ExportSlots, GATEWAY_BOUNDS, type GatewayClient, LimitedReads } from '../src/context/mod.ts';
+import { GATEWAY_BOUNDS, type GatewayClient, ReadShares } from '../src/context/mod.ts';
 import { appWithoutBus } from './app-without-bus.ts';
 
 const principal = (name: string, tenant = 'default') => ({
@@ -20,7 +20,7 @@ async function settled(...promises: readonly Promise<unknown>[]): Promise<boolea
 }
 
 test('a principal that occupies its slots waits, and another one gets a slot', async () => {
-  const slots = new ExportSlots({ all: 6, perPrincipal: 2, waiting: 1 });
+  const slots = new ReadShares({ all: 6, perPrincipal: 2, waiting: 1 });
   const [alice, bob] = [principal('alice'), principal('bob')];
   const release = await slots.acquire(alice);
   await slots.acquire(alice);
@@ -32,7 +32,7 @@ test('a principal that occupies its slots waits, and another one gets a slot', a
 });
 
 test('the principals of one tenant occupy at most half of the slots', async () => {
-  const slots = new ExportSlots({ all: 4, perPrincipal: 1, waiting: 1 });
+  const slots = new ReadShares({ all: 4, perPrincipal: 1, waiting: 1 });
   const release = await slots.acquire(principal('alice'));
   await slots.acquire(principal('bob'));
   const waiting = slots.acquire(principal('carol'));
@@ -43,7 +43,7 @@ test('the principals of one tenant occupy at most half of the slots', async () =
 });
 
 test('an export that leaves the queue occupies no slot', async () => {
-  const slots = new ExportSlots({ all: 1, perPrincipal: 1, waiting: 1 });
+  const slots = new ReadShares({ all: 1, perPrincipal: 1, waiting: 1 });
   const release = await slots.acquire(principal('alice'));
   const leaving = new AbortController();
   const left = slots.acquire(principal('bob'), leaving.signal);
@@ -56,7 +56,7 @@ test('an export that leaves the queue occupies no slot', async () => {
 test('both waits of an export share one time limit', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
-  const slots = new ExportSlots({ all: 1, perPrincipal: 1, waiting: 1 });
+  const slots = new ReadShares({ all: 1, perPrincipal: 1, waiting: 1 });
   const release = await slots.acquire(principal('alice'));
   const next = slots.acquire(principal('bob'));
   const outcome = vi.fn();
@@ -70,8 +70,8 @@ test('both waits of an export share one time limit', async () => {
 });
 
 test('an export is not affected by other reads', async () => {
-  const expensiveReads = new LimitedReads(1, 0);
-  await expensiveReads.acquire();
+  const expensiveReads = new ReadShares({ all: 1, waiting: 0 });
+  await expensiveReads.acquire(principal('tester'));
   const session = {
     id: 's',
     ref: { tenant: 'default', sessionId: 's' },
