@@ -237,6 +237,11 @@ hooks:
     expect(await askFirst(hooks, 'post_turn')).toMatchObject({ raw: { body: 'from the default' } });
   });
 
+  test('that is a folder is an error without a line', async () => {
+    const folder = dirname(written(policy));
+    expect((await failure(loadManifest(folder))).message).toBe(`${folder}: the file is a folder, not a regular file`);
+  });
+
   test('declares hooks for points of personas', async () => {
     const points = HOOK_POINTS.filter((point) => HOOK_CATALOGUE[point].surfaces.includes('persona'));
     const lines = points.map((point) => `  - { event: ${point}, persona: 'rev*', step: draft, handler: ./policy.js }`);
