@@ -1,4 +1,5 @@
 /** A session's view: built from its records, up to any of them. */
+import type { SessionEvent } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { journal, journalNames } from '../../../tests/traces/golden-journals.ts';
 import type { CallEntry, Entry } from '../src/view/entries.ts';
@@ -22,6 +23,29 @@ test.each(journalNames)('what waits at the end of %s is what its last record say
   if (last?.type !== 'agent_end' || ends.at(-1) !== last) return;
   expect(viewUpTo(records, records.length).pending).toHaveLength(last.pending);
 });
+
+test.each([
+  ['steering_received', 'steer'],
+  ['reminder_injected', 'remind'],
+  ['followup_received', 'followup'],
+])('the timeline has every %s as the command %s', (type, title) => {
+  const counts = journalNames.map((name) => {
+    const records = journal(name);
+    const shown = viewUpTo(records, records.length).moments.filter((moment) => moment.title === title);
+    const rejected = records.flatMap(({ events }) => events.filter((event) => isRejected(event, title)));
+    return [
+      records.flatMap(({ events }) => events.filter((event) => event.type === type)).length,
+      shown.length - rejected.length,
+    ];
+  });
+  expect(counts.filter(([stored, shown]) => stored !== shown)).toEqual([]);
+  expect(counts.some(([stored]) => stored !== 0)).toBe(true);
+});
+
+/** Whether the timeline shows the rejection of a command, under the same title. */
+function isRejected(event: SessionEvent, title: string): boolean {
+  return event.type === 'command_rejected' && event.verb === title;
+}
 
 test('a repeated record changes nothing', () => {
   const records = journal('approval-allowed-and-denied');
