@@ -155,6 +155,21 @@ function inBrowser(): void {
     await page.context().close();
   }, 180_000);
 
+  test('the line below the form of a new session names the field of the last attempt', async () => {
+    const page = await served.open();
+    await page.keyboard.press('n');
+    await page.locator('[name=prompt]').fill('go');
+    await page.locator('[name=model]').fill('openai-compatible/none');
+    await page.keyboard.press('Control+Enter');
+    const line = page.locator('.new-session .outcome');
+    await line.filter({ hasText: 'Failed: correct the field Model' }).waitFor();
+    await page.locator('[name=root]').fill('relative');
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('Folder: write an absolute path').waitFor();
+    expect(await line.textContent()).toBe('Failed: correct the field Folder');
+    await page.context().close();
+  }, 180_000);
+
   test('an id in the list stands on one line', async () => {
     const id = 'a-1-b-2-c-3-d-4-e-5-f-6';
     await served.gateway.post('/v1/sessions?wait=accepted', {
