@@ -123,6 +123,32 @@ test('pieces of an answer are shown at once, and its record changes nothing abou
   ]);
 });
 
+test('each report of a running call stands on its own line', () => {
+  const records = journal('approval-allowed-and-denied');
+  const started = records.find(({ events }) => events.some(({ type }) => type === 'call_started'));
+  const call = started?.events.find((event) => event.type === 'call_started');
+  if (!started || call?.type !== 'call_started') throw new Error('no call in it');
+  const builder = new SessionViewBuilder();
+  for (const record of records.filter(({ n }) => n <= started.n)) builder.record(record);
+  for (const [index, text] of ['step 1', 'step 2\n', 'step 3'].entries())
+    builder.delta({
+      type: 'message_update',
+      session_id: started.session_id,
+      effect_id: call.effect_id,
+      epoch: 1,
+      attempt: 1,
+      turn: 1,
+      index,
+      kind: 'progress',
+      offset: 0,
+      text,
+      call_id: call.call_id,
+    });
+  expect(calls(builder.view.entries).find(({ callId }) => callId === call.call_id)?.progress).toBe(
+    'step 1\nstep 2\nstep 3',
+  );
+});
+
 function calls(entries: readonly Entry[]): CallEntry[] {
   return entries.filter((entry): entry is CallEntry => entry.kind === 'call');
 }
