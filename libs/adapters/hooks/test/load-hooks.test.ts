@@ -156,6 +156,11 @@ describe('a module', () => {
       { 'policy.ts': "\n\nimport './gone.ts'; export default {};" },
       /\/policy\.ts:3: Could not resolve "\.\/gone\.ts"/,
     ],
+    [
+      'that imports a package that is not installed',
+      { 'policy.ts': "\nimport 'no-such-words';" },
+      /\/policy\.ts:2: Could not resolve "no-such-words": install the package, or correct its name$/,
+    ],
     ['that throws', { 'policy.ts': "\nthrow new Error('not today');" }, /\/policy\.ts:2: not today/],
     [
       'that imports what throws',
