@@ -59,7 +59,7 @@ test('shows who serves a tool, since when, and how many calls each works on; nob
 
 test('an announcement that nobody serves is taken back; one that somebody serves is not', async () => {
   const one = await tool(`${anything}, execute: () => 'x'`);
-  expect((await coxTools('remove', one.name)).stderr).toContain('tool_serving: 1 serve');
+  expect((await coxTools('remove', one.name)).stderr).toContain(`tool_serving: ${one.name} has 1 running instance;`);
   await one.service.terminate();
   expect((await coxTools('list')).stdout).toMatch(new RegExp(`^${one.name}  .*  no instances$`, 'm'));
   expect(await coxTools('remove', one.name)).toMatchObject({ code: 0 });

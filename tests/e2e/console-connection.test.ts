@@ -9,6 +9,8 @@ import { endOf } from './kit/journal.ts';
 import { PATIENCE_MS } from './kit/patience.ts';
 import { scripted } from './kit/scripts.ts';
 
+const NOTHING_USED = { input_tokens: 0, output_tokens: 0, cached_input_tokens: 0, reasoning_tokens: 0 };
+
 if (BROWSER === null) {
   test.skip(`the console without what it shows (${NO_BROWSER})`, () => undefined);
 } else {
@@ -152,6 +154,58 @@ function inBrowser(): void {
     expect(await main.getByText(/live/).count()).toBe(0);
     await main.getByRole('link', { name: 'All sessions' }).click();
     await page.waitForURL((url) => url.hash === '#/');
+    await page.context().close();
+  }, 180_000);
+
+  test('the line below the form of a new session names the field of the last attempt', async () => {
+    const page = await served.open();
+    await page.keyboard.press('n');
+    await page.locator('[name=prompt]').fill('go');
+    await page.locator('[name=model]').fill('openai-compatible/none');
+    await page.keyboard.press('Control+Enter');
+    const line = page.locator('.new-session .outcome');
+    await line.filter({ hasText: 'Failed: correct the field Model' }).waitFor();
+    await page.locator('[name=root]').fill('relative');
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('Folder: write an absolute path').waitFor();
+    expect(await line.textContent()).toBe('Failed: correct the field Folder');
+    await page.context().close();
+  }, 180_000);
+
+  test('a longer list keeps the details of the sessions that it has shown', async () => {
+    const details = {
+      persona: 'pilot',
+      model: 'm',
+      turn: 1,
+      cost_usd: null,
+      usage: NOTHING_USED,
+      parent: null,
+      approvals: 0,
+    };
+    const all = Array.from({ length: 60 }, (_, at) => ({
+      session_id: `s${at}`,
+      n: 1,
+      at: '2026-01-01T00:00:00Z',
+      state: 'stopped',
+    }));
+    const page = await served.open();
+    // The hosts answer the first page, and no single session.
+    await page.route(/\/v1\/sessions\/s\d+/, (route) =>
+      route.fulfill({ status: 503, json: { code: 'no_host', status: 503 } }),
+    );
+    await page.route('**/v1/sessions?*', (route) => {
+      const { searchParams } = new URL(route.request().url());
+      const listed = all.slice(0, Number(searchParams.get('limit')));
+      const sessions = listed.map((one) => (searchParams.get('details') === 'true' ? { ...one, details } : one));
+      return route.fulfill({
+        json: { sessions, next_cursor: listed.length < all.length ? String(listed.length) : null },
+      });
+    });
+    await page.reload();
+    await page.locator('.session-row[href="#/sessions/s49"]').getByText('pilot').waitFor();
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await page.locator('.session-row[href="#/sessions/s59"]').waitFor();
+    expect(await page.locator('.session-row').getByText('pilot').count()).toBe(50);
     await page.context().close();
   }, 180_000);
 

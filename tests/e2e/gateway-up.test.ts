@@ -121,8 +121,17 @@ test.each([
   const end = await bed.run(['up', '--state-dir', 'taken', flag, port]);
   expect(end.code).toBe(1);
   expect(words.exec(end.stderr)?.[1]).toBe(port);
+  // A port that a flag names is checked before the session host starts.
+  expect(end.stderr).not.toContain('session host is up');
   expect(end.stderr).not.toMatch(/ {4}at /);
   expect((await bed.run(['env', '--state-dir', 'taken'])).stderr).toContain('no instance of cox up runs in');
+});
+
+test('a second start on its folder and port names the folder', async () => {
+  const { port } = new URL(ready.gateway_url);
+  const end = await bed.run(['up', '--gateway-port', port]);
+  expect(end.code).toBe(1);
+  expect(end.stderr).toContain('state_dir_in_use');
 });
 
 test('it ends with the instance, and takes its file along', async () => {

@@ -56,8 +56,16 @@ test.each<[what: string, line: string[], names: RegExp]>([
   ['an empty replacement', ['message', 'edit', 's', 'm', '  '], /the text is empty/],
   ['data of a signal that is not JSON', ['session', 'signal', 's', 'go', '--data', '{"v":'], /--data takes JSON/],
   ['an invalid duration', ['session', 'suspend', 's', '--for', 'soon'], /--for takes a duration/],
-  ['--for with --until', ['session', 'suspend', 's', '--for', '1h', '--until', '2030-01-01T00:00:00Z'], /--for/],
-  ['--on-timeout without a time', ['session', 'suspend', 's', '--on-timeout', 'fail'], /--on-timeout/],
+  [
+    '--for with --until',
+    ['session', 'suspend', 's', '--for', '1h', '--until', '2030-01-01T00:00:00Z'],
+    /--for: give --until or --for, not both/,
+  ],
+  [
+    '--on-timeout without a time',
+    ['session', 'suspend', 's', '--on-timeout', 'fail'],
+    /--on-timeout: it needs --until or --for$/,
+  ],
   ['an unknown --on-timeout', ['session', 'suspend', 's', '--for', '1h', '--on-timeout', 'panic'], /--on-timeout/],
   ['an input without its --on-timeout', ['session', 'suspend', 's', '--for', '1h', '--input', 'x'], /--input/],
   ['a missing input', ['session', 'suspend', 's', '--for', '1h', '--on-timeout', 'resume_with_input'], /--input/],

@@ -77,15 +77,16 @@ describe('text in the file', () => {
     expect(heard()).toEqual(['hello']);
   });
 
-  test('is also sent if the folder is created later', async () => {
+  test('is also sent if the folder is created later; until then one notice reports that', async () => {
     path = join(folder, 'later', 's1.steering');
     const file = watcher();
+    await file.look();
     await file.look();
     await mkdir(join(folder, 'later'));
     await writeFile(path, 'hello\n');
     await file.look();
     expect(heard()).toEqual(['hello']);
-    expect(notices).toEqual([]);
+    expect(notices).toEqual([`steering_file_unusable: ${path}: its folder does not exist yet`]);
   });
 
   test('is sent twice if it is written twice', async () => {

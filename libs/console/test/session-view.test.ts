@@ -1,4 +1,5 @@
 /** A session's view: built from its records, up to any of them. */
+import type { SessionEvent } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { journal, journalNames } from '../../../tests/traces/golden-journals.ts';
 import type { CallEntry, Entry } from '../src/view/entries.ts';
@@ -22,6 +23,29 @@ test.each(journalNames)('what waits at the end of %s is what its last record say
   if (last?.type !== 'agent_end' || ends.at(-1) !== last) return;
   expect(viewUpTo(records, records.length).pending).toHaveLength(last.pending);
 });
+
+test.each([
+  ['steering_received', 'steer'],
+  ['reminder_injected', 'remind'],
+  ['followup_received', 'followup'],
+])('the timeline has every %s as the command %s', (type, title) => {
+  const counts = journalNames.map((name) => {
+    const records = journal(name);
+    const shown = viewUpTo(records, records.length).moments.filter((moment) => moment.title === title);
+    const rejected = records.flatMap(({ events }) => events.filter((event) => isRejected(event, title)));
+    return [
+      records.flatMap(({ events }) => events.filter((event) => event.type === type)).length,
+      shown.length - rejected.length,
+    ];
+  });
+  expect(counts.filter(([stored, shown]) => stored !== shown)).toEqual([]);
+  expect(counts.some(([stored]) => stored !== 0)).toBe(true);
+});
+
+/** Whether the timeline shows the rejection of a command, under the same title. */
+function isRejected(event: SessionEvent, title: string): boolean {
+  return event.type === 'command_rejected' && event.verb === title;
+}
 
 test('a repeated record changes nothing', () => {
   const records = journal('approval-allowed-and-denied');
@@ -97,6 +121,32 @@ test('pieces of an answer are shown at once, and its record changes nothing abou
   expect(builder.view.entries.filter(({ kind }) => kind === 'answer')).toEqual([
     expect.objectContaining({ live: false, text }),
   ]);
+});
+
+test('each report of a running call stands on its own line', () => {
+  const records = journal('approval-allowed-and-denied');
+  const started = records.find(({ events }) => events.some(({ type }) => type === 'call_started'));
+  const call = started?.events.find((event) => event.type === 'call_started');
+  if (!started || call?.type !== 'call_started') throw new Error('no call in it');
+  const builder = new SessionViewBuilder();
+  for (const record of records.filter(({ n }) => n <= started.n)) builder.record(record);
+  for (const [index, text] of ['step 1', 'step 2\n', 'step 3'].entries())
+    builder.delta({
+      type: 'message_update',
+      session_id: started.session_id,
+      effect_id: call.effect_id,
+      epoch: 1,
+      attempt: 1,
+      turn: 1,
+      index,
+      kind: 'progress',
+      offset: 0,
+      text,
+      call_id: call.call_id,
+    });
+  expect(calls(builder.view.entries).find(({ callId }) => callId === call.call_id)?.progress).toBe(
+    'step 1\nstep 2\nstep 3',
+  );
 });
 
 function calls(entries: readonly Entry[]): CallEntry[] {

@@ -13,5 +13,5 @@ export {
   writeTokens,
 } from './auth/mod.ts';
 export { ProblemDocument, type StartOffers } from './context/mod.ts';
-export { GatewayOptionError, ListenPortInUseError } from './http/mod.ts';
+export { expectListenable, GatewayOptionError, ListenPortInUseError } from './http/mod.ts';
 export { type GatewayService, type GatewayServiceOptions, startGatewayService } from './start-gateway-service.ts';

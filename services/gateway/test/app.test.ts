@@ -46,7 +46,9 @@ test('/v1/whoami returns the principal of a valid token with any scope', async (
     expires_at: '2026-02-01T00:00:00.000Z',
   });
   expect((await ask({ authorization: 'Bearer other' })).json()).toMatchObject({ status: 401, code: 'unauthorized' });
-  expect((await ask({})).json()).toMatchObject({ status: 401, code: 'unauthorized' });
+  const withQuery = await app.inject({ url: '/v1/whoami?token=t', headers: { host } });
+  const detail = 'send the header authorization: Bearer TOKEN; a token in the address does not count';
+  expect(withQuery.json()).toMatchObject({ status: 401, code: 'unauthorized', detail });
 });
 
 test('start options and the demo are those that the gateway was given; by default there are none', async () => {

@@ -24,7 +24,7 @@ export interface Webhook {
   readonly secret: Uint8Array;
 }
 
-/** The webhook settings of a host are invalid. */
+/** The settings of a host's notices are invalid. */
 export class WebhookSettingsError extends Error {
   override readonly name = 'WebhookSettingsError';
   readonly code = 'invalid_field';
@@ -35,6 +35,16 @@ const RETRIES: BackOff = { firstMs: 1_000, maxMs: 60_000 };
 const ANSWER_MS = 10_000;
 const SECRET_MIN_BYTES = 24;
 const SECRET_MAX_BYTES = 64;
+
+/**
+ * Whether notices are published on the bus: COX_APPROVAL_SUBJECT, `on` or `off`; without it they are not.
+ * @throws WebhookSettingsError for another value, which would publish nothing silently.
+ */
+export function publishesNotices(env: NodeJS.ProcessEnv): boolean {
+  const value = env.COX_APPROVAL_SUBJECT?.trim() || 'off';
+  if (value !== 'on' && value !== 'off') throw new WebhookSettingsError('COX_APPROVAL_SUBJECT must be on or off');
+  return value === 'on';
+}
 
 /**
  * Reads the webhook settings: COX_APPROVAL_WEBHOOK, with COX_APPROVAL_WEBHOOK_SECRET, or with

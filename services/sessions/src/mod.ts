@@ -2,6 +2,7 @@
 export {
   createApprovalNotices,
   type NoticeTargets,
+  publishesNotices,
   signatureOf,
   type Webhook,
   WebhookSettingsError,

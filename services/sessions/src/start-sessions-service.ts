@@ -65,7 +65,7 @@ import {
   type TenantId,
 } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
-import { createApprovalNotices, webhookFrom } from './approval-notices.ts';
+import { createApprovalNotices, publishesNotices, webhookFrom } from './approval-notices.ts';
 import { hostRules } from './load-policy.ts';
 import { watchReplicas } from './watch-replicas.ts';
 import { watchStreamFill } from './watch-stream-fill.ts';
@@ -176,6 +176,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
   const name = readId(HostName, 'hostName', options.hostName ?? 'host');
   const ownPrices = env.COX_PRICES ? await readPrices(resolve(options.defaultRoot ?? '.', env.COX_PRICES)) : [];
   const webhook = await webhookFrom(env);
+  const publishes = publishesNotices(env);
   const defaultRoot = options.defaultRoot ?? process.cwd();
   const rulesFor = await hostRules({
     file: options.policyFile,
@@ -267,7 +268,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         approvalNotices: createApprovalNotices(
           {
             webhook,
-            ...(env.COX_APPROVAL_SUBJECT === 'on' ? { tell: (notice) => publishApprovalNotice(nc, notice) } : {}),
+            ...(publishes ? { tell: (notice) => publishApprovalNotice(nc, notice) } : {}),
           },
           clock,
           log,

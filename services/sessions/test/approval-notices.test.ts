@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Clock, Log } from '@coxswain/ports';
 import type { ApprovalNotice } from '@coxswain/protocol';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createApprovalNotices, signatureOf, webhookFrom } from '../src/mod.ts';
+import { createApprovalNotices, publishesNotices, signatureOf, webhookFrom } from '../src/mod.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const notice: ApprovalNotice = {
@@ -107,5 +107,16 @@ describe('its settings', () => {
     ],
   ])('%j are refused by name', async (env, message) => {
     await expect(webhookFrom(env)).rejects.toThrow(message);
+  });
+
+  test('of the notices on the bus are on or off, and nothing else', () => {
+    const values = [undefined, '', 'off', 'on'];
+    expect(values.map((value) => publishesNotices({ COX_APPROVAL_SUBJECT: value }))).toEqual([
+      false,
+      false,
+      false,
+      true,
+    ]);
+    expect(() => publishesNotices({ COX_APPROVAL_SUBJECT: 'true' })).toThrow('COX_APPROVAL_SUBJECT must be on or off');
   });
 });

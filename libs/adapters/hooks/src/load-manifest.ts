@@ -95,7 +95,7 @@ export interface ManifestInspection {
 export async function loadManifest(path: string, name = 'manifest', digest?: string): Promise<LoadedManifest> {
   const { file, text, bundles, found } = await bundleManifest(path);
   if (digest !== undefined && digest !== found.digest)
-    throw new ManifestError(`${file}:1:1: the manifest or a module of it has changed since it was trusted`);
+    throw new ManifestError(`${file}: the manifest or a module of it has changed since it was trusted`);
   const modules = new Map<string, Promise<LoadedModule>>();
   for (const [module, bundle] of bundles) {
     const loading = importBundle(bundle);
@@ -239,7 +239,7 @@ async function textOf(file: string): Promise<string> {
   try {
     return (await readRegularFile(file, FILE_MAX_BYTES)).bytes.toString('utf8');
   } catch (error) {
-    throw new ManifestError(`${file}:1:1: the file ${(error as Error).message}`, { cause: error });
+    throw new ManifestError(`${file}: the file ${(error as Error).message}`, { cause: error });
   }
 }
 

@@ -156,6 +156,11 @@ describe('a module', () => {
       { 'policy.ts': "\n\nimport './gone.ts'; export default {};" },
       /\/policy\.ts:3: Could not resolve "\.\/gone\.ts"/,
     ],
+    [
+      'that imports a package that is not installed',
+      { 'policy.ts': "\nimport 'no-such-words';" },
+      /\/policy\.ts:2: Could not resolve "no-such-words": install the package, or correct its name$/,
+    ],
     ['that throws', { 'policy.ts': "\nthrow new Error('not today');" }, /\/policy\.ts:2: not today/],
     [
       'that imports what throws',
@@ -235,6 +240,11 @@ hooks:
     const payload = payloadOf('user_prompt_submit', { prompt: 'sk-1', origin: 'prompt' });
     expect(await askFirst(hooks, 'user_prompt_submit', payload)).toEqual({ status: 'returned', raw: false });
     expect(await askFirst(hooks, 'post_turn')).toMatchObject({ raw: { body: 'from the default' } });
+  });
+
+  test('that is a folder is an error without a line', async () => {
+    const folder = dirname(written(policy));
+    expect((await failure(loadManifest(folder))).message).toBe(`${folder}: the file is a folder, not a regular file`);
   });
 
   test('declares hooks for points of personas', async () => {

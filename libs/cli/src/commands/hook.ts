@@ -47,7 +47,7 @@ function hookLine({ id, point, pattern, priority, timeout_ms, on_error }: HookRe
 async function removeUnserved(nc: Connection, tenant: TenantId, name: string, json: boolean): Promise<ExitCode> {
   const service = (await listHookServices(nc, tenant)).find((one) => one.service === name);
   if (service && service.instances > 0) {
-    const message = `hook_service_serving: ${service.instances} of ${name} are running; stop them first`;
+    const message = `hook_service_serving: ${name} has ${counted(service.instances, 'running instance')}; stop all of them first`;
     throw new CliError(EXIT.error, 'hook_service_serving', message);
   }
   if (!service || !(await removeAnnouncement(nc, { kind: 'hooks', tenant, name }))) {

@@ -90,7 +90,7 @@ async function declareTypes(home: string): Promise<void> {
   );
   const note = (text: string) => standardStreams.err(`${text}\n`);
   const done = await declarePackages(() =>
-    note('writing the type declarations that projects import, once; this takes about 10 s'),
+    note('writing the type declarations that projects import, once; this can take half a minute'),
   );
   if (!done) note('the project has no types: TypeScript is not installed in the checkout of Coxswain');
 }

@@ -69,7 +69,7 @@ function instanceText({ instance, state, since, version, running }: ListedInstan
 async function removeUnserved(nc: Connection, tenant: TenantId, name: string, json: boolean): Promise<ExitCode> {
   const tool = (await listServed(nc, tenant, 'tools')).find((one) => one.name === name);
   if (tool && tool.instances.length > 0) {
-    const message = `tool_serving: ${tool.instances.length} serve ${name}; stop them first`;
+    const message = `tool_serving: ${name} has ${counted(tool.instances.length, 'running instance')}; stop all of them first`;
     throw new CliError(EXIT.error, 'tool_serving', message);
   }
   if (!tool || !(await removeAnnouncement(nc, { kind: 'tools', tenant, name }))) {

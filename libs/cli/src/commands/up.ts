@@ -1,6 +1,6 @@
 /** `cox up`. */
 import { join } from 'node:path';
-import { type ServerExit, serverSourceName } from '@coxswain/adapter-embedded-server';
+import { type ServerExit, serverSourceName, stateDirOwner } from '@coxswain/adapter-embedded-server';
 import { connectionTo, connectionUrl, connectNats, parseConnectionUrl } from '@coxswain/adapter-nats';
 import type { GatewayService } from '@coxswain/gateway';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
@@ -21,6 +21,7 @@ import { CliError, type CommandRun, EXIT, type ExitCode, type Invocation, usageE
 import { type ReportedBus, reportSessions } from '../run/mod.ts';
 import {
   answerHealth,
+  expectGatewayPort,
   gatewayLines,
   metricsAddressOf,
   metricsLine,
@@ -98,8 +99,13 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
     reportRestart(end, json);
     afterRestart();
   };
+  const options = { stateDir, port, services: true, env, manifest, policy, holder, log, metrics, onRestart };
   const instance = await whenFree(
-    () => startEmbedded({ stateDir, port, services: true, env, manifest, policy, holder, log, metrics, onRestart }),
+    async () => {
+      // The gateway of an instance that holds the folder may use the port. The folder is then the better reason.
+      if (!(await stateDirOwner(stateDir))) await expectGatewayPort(gatewayPort);
+      return startEmbedded(options);
+    },
     { waitMs, stopped: signal.promise, say: standardStreams.err },
   );
   if (instance === null) return EXIT.ok;
@@ -220,6 +226,7 @@ async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
   const stateDir = stateDirOf(flags, env);
   const manifest = await chooseManifest(flags, env);
   const policyFile = policyOf(flags, env);
+  await expectGatewayPort(gatewayPort);
   // An unreachable address is reported before the engine is loaded.
   await (await connectNats({ ...connectionTo({ servers: url }), name: 'cox-up' })).close();
   const { startRetentionService, startSessionsService } = await import('@coxswain/sessions');

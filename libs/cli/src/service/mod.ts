@@ -10,7 +10,14 @@ export {
 export { answerHealth, askHealth } from './health-socket.ts';
 export { LogReader, logLineText } from './log-reader.ts';
 export { metricsAddressOf, metricsLine, metricsMember } from './metrics-address.ts';
-export { gatewayLines, type OwnGatewayOptions, ownGatewayPort, startOwnGateway, startViewer } from './own-gateway.ts';
+export {
+  expectGatewayPort,
+  gatewayLines,
+  type OwnGatewayOptions,
+  ownGatewayPort,
+  startOwnGateway,
+  startViewer,
+} from './own-gateway.ts';
 export { reserveForProtocol } from './protocol-streams.ts';
 export { reportDisconnections } from './report-disconnections.ts';
 export { logTarget, serveUntilStopped } from './serve-until-stopped.ts';

@@ -5,6 +5,8 @@ import type { GatewayService, StartOffers } from '@coxswain/gateway';
 import { CliError, EXIT, type Flags, usageError } from '../line/mod.ts';
 import { consoleAddress, consoleFolder } from './console-folder.ts';
 
+const GATEWAY_HOST = '127.0.0.1';
+
 /** Options that are known before the gateway runs. */
 export interface OwnGatewayOptions {
   readonly nats: NamedBus;
@@ -26,6 +28,17 @@ export function ownGatewayPort(flags: Flags): number | null {
 }
 
 /**
+ * Checks the port in `--gateway-port` before anything starts: the gateway itself listens last.
+ * @param port null, and 0, need no check.
+ * @throws ListenPortInUseError; GatewayOptionError.
+ */
+export async function expectGatewayPort(port: number | null): Promise<void> {
+  if (!port) return;
+  const { expectListenable } = await import('@coxswain/gateway');
+  await expectListenable(GATEWAY_HOST, port);
+}
+
+/**
  * Starts the gateway; null if `port` is null.
  * @param port 0 for a free one.
  * @param kept the tokens of an earlier start, which stay valid. Default: new tokens.
@@ -39,7 +52,7 @@ export async function startOwnGateway(
   if (port === null) return null;
   const { startGatewayService } = await import('@coxswain/gateway');
   const startToken = { name: userName(), kept };
-  return startGatewayService({ ...options, port, startToken, consoleFolder: consoleFolder() });
+  return startGatewayService({ ...options, host: GATEWAY_HOST, port, startToken, consoleFolder: consoleFolder() });
 }
 
 /** Options of a read-only gateway for one command that shows a session. */

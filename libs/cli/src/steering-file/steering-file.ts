@@ -74,8 +74,11 @@ export class SteeringFile {
       await this.#takeCurrent();
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      // The file does not exist, so there is nothing to send.
-      if (code === 'ENOENT') return;
+      // The file does not exist, so there is nothing to send. Without its folder, it cannot be claimed.
+      if (code === 'ENOENT') {
+        if (!this.#claim) this.#notify(`steering_file_unusable: ${this.#options.path}: its folder does not exist yet`);
+        return;
+      }
       if (error instanceof NotSentError)
         this.#notify(`steering_not_sent: ${message}; the line stays in ${this.#options.path}`);
       else this.#notify(`steering_file_unusable: ${this.#options.path}: ${message}`);

@@ -64,16 +64,19 @@ export function NewSession({
     setFields((before) => ({ ...before, [name]: value }));
     setProblems(({ [name]: _corrected, ...others }) => others);
   };
+  /** Shows the problems at their fields; the line below the form names the first field. */
   const refuse = (found: StartProblems) => {
     setProblems(found);
     const first = FIELDS.find((name) => found[name] !== undefined);
-    if (first) goTo(form.current, first);
-    return first !== undefined;
+    if (first === undefined) return;
+    goTo(form.current, first);
+    throw new Error(`correct the field ${NAMES[first]}`);
   };
   const start = async () => {
-    if (busy || refuse(startProblems(fields, offered))) return;
+    if (busy) return;
     setBusy(true);
     await runAction('started', async () => {
+      refuse(startProblems(fields, offered));
       const body = startBody(fields, offered);
       try {
         // The persona of a demo is in its wire form.
@@ -87,8 +90,6 @@ export function NewSession({
         const field = fieldOf(error);
         if (field === null) throw error;
         refuse({ [field]: `${NAMES[field]}: ${fieldProblemText(error)}` });
-        // The field shows the whole message; it is not repeated below the form.
-        throw new Error(`correct the field ${NAMES[field]}`);
       }
     });
     setBusy(false);

@@ -1,5 +1,5 @@
 /** The list of sessions, updated while it is shown. */
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { SessionsClient, WireListedSession } from '../browser-client.ts';
 import { problemText } from '../page/outcome.tsx';
 
@@ -35,17 +35,20 @@ export function useSessions(client: SessionsClient, onRefused: () => void): Sess
     problem: null,
     loaded: false,
   });
+  // A longer list keeps the details of the sessions that it has already shown. Another token may belong to another tenant.
+  const shown = useRef({ client, sessions: [] as readonly WireListedSession[] });
   useEffect(() => {
+    if (shown.current.client !== client) shown.current = { client, sessions: [] };
     let left = false;
     let waiting: ReturnType<typeof setTimeout> | undefined;
-    let known: readonly WireListedSession[] = [];
     const readAgain = async () => {
       clearTimeout(waiting);
       const begun = performance.now();
       try {
-        const { sessions, more } = await readSessions(client.wire, limit, known.length === 0);
-        known = await withDetails(client, sessions, known);
+        const { sessions, more } = await readSessions(client.wire, limit, shown.current.sessions.length === 0);
+        const known = await withDetails(client, sessions, shown.current.sessions);
         if (left) return;
+        shown.current = { client, sessions: known };
         setRead({
           sessions: known,
           more: more && limit < SESSIONS_MAX,

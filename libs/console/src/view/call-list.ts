@@ -85,7 +85,7 @@ export class CallList {
           startedAt: event.at,
         };
       case 'call_progressed':
-        return { ...call, progress: cutTextToEnd(call.progress + event.text, PROGRESS_MAX_CHARS) };
+        return { ...call, progress: cutTextToEnd(nextLine(call.progress) + event.text, PROGRESS_MAX_CHARS) };
       case 'child_started':
         return { ...call, children: [...call.children, event.session] };
       case 'call_ended': {
@@ -106,6 +106,11 @@ export class CallList {
       }
     }
   }
+}
+
+/** Each report starts a line. Reports of a command end with the line breaks of its output. */
+function nextLine(shown: string): string {
+  return shown === '' || shown.endsWith('\n') ? shown : `${shown}\n`;
 }
 
 const NEW: Omit<CallEntry, 'key' | 'n' | 'at' | 'callId' | 'tool'> = {

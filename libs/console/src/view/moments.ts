@@ -94,6 +94,16 @@ function momentOf(event: SessionEvent): MomentText | null {
       return { kind: 'command', title: 'prompt', detail: event.actor?.name ?? '', marked: false };
     case 'steering_received':
       return { kind: 'command', title: 'steer', detail: `${event.mode}, waits`, marked: false };
+    case 'reminder_injected': {
+      const { hook, direct, mode } = event;
+      const by = hook === undefined ? '' : `hook ${hook}: `;
+      return {
+        kind: 'command',
+        title: 'remind',
+        detail: `${by}${direct ? 'at once' : `${mode}, waits`}`,
+        marked: false,
+      };
+    }
     case 'followup_received':
       return { kind: 'command', title: 'followup', detail: 'waits', marked: false };
     case 'owned':

@@ -208,7 +208,11 @@ function externalizePackages(root: string, packages: Set<string>): Plugin {
         if (isBuiltin(path)) return { path, external: true };
         const found = await build.resolve(path, { kind, resolveDir, pluginData: packages });
         // Without an installed client library, these functions are enough for a module.
-        if (found.errors.length > 0) return OWN.test(path) ? { path, namespace: 'coxswain' } : { errors: found.errors };
+        if (found.errors.length > 0) {
+          if (OWN.test(path)) return { path, namespace: 'coxswain' };
+          const advice = path.startsWith('#') ? '' : ': install the package, or correct its name';
+          return { errors: found.errors.map((error) => ({ ...error, text: `${error.text}${advice}` })) };
+        }
         if (/\.[cm]?tsx?$/.test(found.path) || isOwn(found.path)) return { path: found.path };
         packages.add(path);
         return { path: kind === 'require-call' ? found.path : pathToFileURL(found.path).href, external: true };

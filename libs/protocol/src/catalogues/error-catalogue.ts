@@ -754,8 +754,8 @@ export const ERROR_CATALOGUE = {
   ),
   manifest_invalid: exception(
     'The manifest coxswain.yaml cannot be read, has an invalid member, or names a missing handler.',
-    'Stops with the file, line and column.',
-    'Correct the line that the message names, or start without the manifest: `--manifest none`.',
+    'Stops with the file and, if known, the line and column.',
+    'Correct the line that the message names. A session host starts without a manifest with `--manifest none`.',
   ),
   folder_not_trusted: exception(
     'The current folder contains code or permissions that you have not trusted, and there is no terminal for the question.',
@@ -1138,7 +1138,7 @@ export const ERROR_CATALOGUE = {
   ),
   // The steering file
   steering_file_unusable: exception(
-    'The steering file is not a regular file, or cannot be read, moved or written.',
+    'The steering file is not a regular file, or cannot be read, moved or written, or its folder does not exist.',
     'Reports it once and tries again.',
     'Put a regular file there, in a writable folder.',
   ),

@@ -145,7 +145,7 @@ function authenticateRequests(app: App, context: GatewayContext, guard: RequestG
       const wait = failedAuthentications.take(request.ip);
       if (wait > 0) throw rateLimitedProblem(wait);
       throw token === null
-        ? unauthorizedProblem('the request has no token: send authorization: Bearer TOKEN', '')
+        ? unauthorizedProblem('send the header authorization: Bearer TOKEN; a token in the address does not count', '')
         : unauthorizedProblem('the token is unknown, expired or invalid', ', error="invalid_token"');
     }
     countRequest(context, principal);

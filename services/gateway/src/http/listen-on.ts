@@ -1,4 +1,6 @@
 /** Starts to listen, with clear errors for an unusable address. */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import type { App } from '../app/mod.ts';
 
 /** The gateway cannot start with these options. */
@@ -25,6 +27,20 @@ export async function listenOn(app: Pick<App, 'listen'>, host: string, port: num
   } catch (error) {
     throw toListenError(error, host, port);
   }
+}
+
+/**
+ * Checks that a process can listen there, and does not keep the port.
+ * @throws the errors of {@link listenOn}.
+ */
+export async function expectListenable(host: string, port: number): Promise<void> {
+  const server = createServer();
+  try {
+    await once(server.listen({ host, port }), 'listening');
+  } catch (error) {
+    throw toListenError(error, host, port);
+  }
+  await once(server.close(), 'close');
 }
 
 function toListenError(error: unknown, host: string, port: number): unknown {

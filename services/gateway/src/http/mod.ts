@@ -1,5 +1,5 @@
 /** Requests around the routes: listening, pipelining, the Host and Origin checks, bodies, schemas and spans. */
-export { GatewayOptionError, ListenPortInUseError, listenOn } from './listen-on.ts';
+export { expectListenable, GatewayOptionError, ListenPortInUseError, listenOn } from './listen-on.ts';
 export { MethodTable } from './method-table.ts';
 export { closeQueuedResponses } from './pipelined-requests.ts';
 export { addBodyParsers, parseTextBody, TextBody } from './read-bodies.ts';

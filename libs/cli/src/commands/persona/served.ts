@@ -11,7 +11,7 @@ import { callerFolder } from '../../folders/mod.ts';
 import { type Connection, listCommand, type OpenBus, reachedAt, withBusOnce } from '../../instance/mod.ts';
 import { CliError, type CommandRun, EXIT, type ExitCode, type Invocation, usageError } from '../../line/mod.ts';
 import { expectKnownPersona, showServedPersonas } from '../../run/mod.ts';
-import { standardStreams } from '../../terminal/mod.ts';
+import { counted, standardStreams } from '../../terminal/mod.ts';
 
 /** Lists the served and the paused personas of a bus. */
 export const listServed: CommandRun = listCommand(async (nc, tenant, json) => {
@@ -52,7 +52,8 @@ export const remove: CommandRun = (invocation) =>
   change(invocation, async (nc, { tenant }, name) => {
     const known = (await listServedPersonas(nc, tenant)).find((one) => one.name === name);
     const serving = known?.instances.length ?? 0;
-    if (serving > 0) refuse('persona_serving', `${serving} serve ${name}; stop them first`);
+    if (serving > 0)
+      refuse('persona_serving', `${name} has ${counted(serving, 'running instance')}; stop all of them first`);
     if (!(await removeAnnouncement(nc, { kind: 'personas', tenant, name })))
       refuse('persona_not_registered', `no persona ${name} is announced; see cox persona list --served`);
     return { type: 'persona_removed', text: `the announcement of ${name} is removed` };

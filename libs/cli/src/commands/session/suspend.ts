@@ -10,7 +10,12 @@ export const run: CommandRun = (invocation) => {
   return sendToSession(invocation, (session, options) => session.suspend(request, acceptedAtMost(options)));
 };
 
-const FLAG_OF: Readonly<Record<string, string>> = { for_ms: 'for', on_timeout: 'on-timeout' };
+const FLAG_OF: Readonly<Record<string, string>> = {
+  until: '--until',
+  for_ms: '--for',
+  on_timeout: '--on-timeout',
+  input: '--input',
+};
 
 function requestOf(flags: Flags): SuspendRequest {
   const duration = flags.text('for');
@@ -25,7 +30,10 @@ function requestOf(flags: Flags): SuspendRequest {
     input: flags.text('input'),
   };
   const problem = suspensionRequestProblem(fields);
-  if (problem) throw usageError(`--${FLAG_OF[problem.field] ?? problem.field}: ${problem.message}`);
+  if (problem) {
+    const message = problem.message.replace(/\w+/g, (word) => FLAG_OF[word] ?? word);
+    throw usageError(`${FLAG_OF[problem.field]}: ${message}`);
+  }
   const { for_ms: _, on_timeout: onTimeout, ...others } = fields;
   return { ...others, forMs, onTimeout } as SuspendRequest;
 }
