@@ -9,6 +9,7 @@ export { type Decision, reasonSuffix } from './core/decision.ts';
 export type { AbortOrder, Effect, TimerEffect, WorkEffect } from './core/effect.ts';
 export { effectsOf, openEffectIds } from './core/effects.ts';
 export { next } from './core/next.ts';
+export { awaitedTimers, sessionTimer } from './core/timers.ts';
 export {
   applyEvent,
   DerivationUnboundedError,
@@ -44,4 +45,3 @@ export type { Repins } from './slices/runs/state.ts';
 export { lostAttempts, personaWait } from './slices/steps/persona-waits.ts';
 export { openStep } from './slices/steps/progress.ts';
 export type { PersonaWait } from './slices/steps/state.ts';
-export { awaitedTimers, sessionTimer } from './slices/suspension/timers.ts';

@@ -45,13 +45,13 @@ import { stepEvolved } from '../slices/steps/steps.ts';
 import { daemonJobStarted } from '../slices/suspension/daemon.ts';
 import { signalReceived, suspendRequested } from '../slices/suspension/requests.ts';
 import { resumed, suspended } from '../slices/suspension/suspension.ts';
-import { timerFired } from '../slices/suspension/timers.ts';
 import { noteCommand, noteSourceCommand } from './command-memory.ts';
 import { copyContext, type SessionContext } from './context.ts';
 import { controlled } from './evolve-controls.ts';
 import { seamPassed } from './evolve-seams.ts';
 import type { Placed, PlacedEvent } from './place.ts';
 import { AT_RUN_END, AT_RUN_START, AT_TURN_START } from './resets.ts';
+import { timerFired } from './timers.ts';
 
 type Change = Partial<SessionContext>;
 

@@ -1,6 +1,6 @@
 /**
  * The start of a requested suspension, what ends it, and the messages to the model after it. What requests it:
- * requests.ts. When the session enters it: the transitions to `suspended` (machine/chart.ts). Its timer: timers.ts.
+ * requests.ts. When the session enters it: the transitions to `suspended` (machine/chart.ts). Its timer: core/timers.ts.
  */
 
 import {
