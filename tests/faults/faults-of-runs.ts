@@ -14,7 +14,7 @@ import type { CallRow } from '../../libs/turn/src/slices/calls/state.ts';
 import { anyParkedBut, batchTerminates, isSequential } from '../../libs/turn/src/slices/calls/table.ts';
 import { isPreempted } from '../../libs/turn/src/slices/injections/preempt.ts';
 import { collapse } from '../../libs/turn/src/slices/injections/queue.ts';
-import { deliverable } from '../../libs/turn/src/slices/injections/seams.ts';
+import { deliverable } from '../../libs/turn/src/slices/injections/seam-passes.ts';
 import { openTurnContinuesRun } from '../../libs/turn/src/slices/runs/continuation.ts';
 import { suspendRequestOfCall } from '../../libs/turn/src/slices/suspension/requests.ts';
 import { interruptedBy } from '../../libs/turn/src/slices/suspension/suspension.ts';

@@ -1,6 +1,6 @@
 /**
  * The changes of the context by a passed seam (event `loop_checkpoint`): a dispatch table over the slices. Those by the
- * messages that the seam delivers are separate: `deliveredAt` (injections/seams.ts).
+ * messages that the seam delivers are separate: `deliveredAt` (injections/seam-passes.ts).
  */
 
 import type { SeamKind } from '@coxswain/protocol';

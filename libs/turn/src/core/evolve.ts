@@ -30,7 +30,7 @@ import { jobsAfter, withDeferredReport } from '../slices/hooks/jobs.ts';
 import { feedbackNoted } from '../slices/injections/feedback.ts';
 import { guardEnded, injectionBlocked } from '../slices/injections/message-hooks.ts';
 import { collapse, injectionReceived, markBlocked } from '../slices/injections/queue.ts';
-import { deliveredAt, messageInjected } from '../slices/injections/seams.ts';
+import { deliveredAt, messageInjected } from '../slices/injections/seam-passes.ts';
 import { fired, reminderEnded, reminderInherited, remindersAfterCompaction } from '../slices/reminders/reminders.ts';
 import { runFailed } from '../slices/runs/ending.ts';
 import { answered } from '../slices/runs/model-answers.ts';

@@ -38,7 +38,7 @@ import { announce } from '../slices/hooks/announcements.ts';
 import { consult } from '../slices/hooks/consult.ts';
 import { nextFeedback } from '../slices/injections/feedback.ts';
 import { nextMessageCheck } from '../slices/injections/message-hooks.ts';
-import { checkpoint, dispatchCheckpoint, nextDelivery, nextFollowupEvent } from '../slices/injections/seams.ts';
+import { checkpoint, dispatchCheckpoint, nextDelivery, nextFollowupEvent } from '../slices/injections/seam-passes.ts';
 import { nextExpiry } from '../slices/reminders/reminders.ts';
 import { consultEnding, endOfRun } from '../slices/runs/ending.ts';
 import { unstartedRun } from '../slices/runs/provision.ts';

@@ -261,7 +261,7 @@ export const turnMachine = turnSetup.createMachine({
         dispatching: {
           tags: ['seam'],
           on: {
-            // While the seam waits (`checkpoint`, seams.ts), a running call can end with an unknown outcome that a
+            // While the seam waits (`checkpoint`, injections/seam-passes.ts), a running call can end with an unknown outcome that a
             // person must decide.
             approval_requested: to(`${AWAIT}.pre_tool_dispatch`),
             loop_checkpoint: [

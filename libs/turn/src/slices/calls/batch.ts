@@ -3,7 +3,7 @@
  * effects of running calls. Whether a call is allowed, denied, or needs an approval: `rulingOn` (ruling.ts). Whether a
  * call that may have run is sent again: `sendCall` (libs/session, run-tool-call.ts), unless the tools cannot be
  * reopened. When a person decides about an unknown outcome: `mustAskAboutUnknown` (approvals/approvals.ts). Calls that
- * a message skips: `dispatchCheckpoint` (injections/seams.ts) selects them, `callsSkipped` (transitions.ts) notes
+ * a message skips: `dispatchCheckpoint` (injections/seam-passes.ts) selects them, `callsSkipped` (transitions.ts) notes
  * them, and `skippedResult` ends them.
  */
 

@@ -4,7 +4,7 @@
  * message is queued at all: `decideInjection` (queue.ts).
  *
  * VERDICT-1  A message without a verdict is not delivered, and a seam that would deliver it waits (`waitsForVerdict` in
- *     seams.ts). In an aborting run the seam does not wait, and the message stays queued.
+ *     seam-passes.ts). In an aborting run the seam does not wait, and the message stays queued.
  * VERDICT-2  Consults never overlap: a check waits for an open one. Then it precedes other consults, because an
  *     accepted message may stop the work that they check. Interrupts are checked first, then other steers, then
  *     follow-ups.

@@ -4,9 +4,9 @@
  * the interrupt is noted in the list `preempting`. If no seam delivers it first, the next model call of the turn ends
  * before it is sent.
  *
- * The next seam for interrupts delivers them; with `one_at_a_time` see `dueAt` (seams.ts). As with any interrupt, the seam
+ * The next seam for interrupts delivers them; with `one_at_a_time` see `dueAt` (seam-passes.ts). As with any interrupt, the seam
  * `pre_tool_dispatch` skips the calls that have not started, also parked ones, whose approvals it supersedes
- * (`dispatchCheckpoint` in seams.ts).
+ * (`dispatchCheckpoint` in seam-passes.ts).
  *
  * PREEMPT-1  A preempting interrupt ends running work once: on arrival (`injectionReceived`, queue.ts), or when
  *     `user_prompt_submit` hooks accept it (`guardEnded`, message-hooks.ts). It does not affect work after its

@@ -1,7 +1,7 @@
 /**
  * Which steers, reminders and follow-ups are queued, and how queued ones are collapsed, revoked and replaced. The context
  * has two lists: `followups`, and `pending` for steers and reminders. Bounds and error codes with "pending" in their names
- * apply to both lists together. Delivery: `dueAt` and `nextFollowupEvent` (seams.ts). Check by hooks: message-hooks.ts.
+ * apply to both lists together. Delivery: `dueAt` and `nextFollowupEvent` (seam-passes.ts). Check by hooks: message-hooks.ts.
  *
  * QUEUE-1  Queued messages with the same dedupe key and kind collapse into one: the newest, at the position of the
  *     oldest.

@@ -1,6 +1,6 @@
 /**
  * Queries of the queues: queued messages, awaited verdicts, and sizes in bytes. What a seam delivers: `deliverable`
- * (seams.ts).
+ * (seam-passes.ts).
  */
 import type { InjectionVerb, Mode } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';

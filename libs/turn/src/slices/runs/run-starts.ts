@@ -1,7 +1,7 @@
 /**
  * The start of a run, by a command or by a queued message with `begins_run`. Starts in other files: the first run of a
  * child (`decideStartChild`, children/children.ts), and the prompt of a fork (`decideAfterCopy`, copies/copies.ts). A
- * follow-up without `begins_run` continues a run: `nextFollowupEvent` (injections/seams.ts). The messages that a model
+ * follow-up without `begins_run` continues a run: `nextFollowupEvent` (injections/seam-passes.ts). The messages that a model
  * call gets: `Transcript.viewLater` (transcript.ts in libs/session).
  */
 
