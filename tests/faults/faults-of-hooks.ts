@@ -26,7 +26,7 @@ import { reachedThreshold } from '../../libs/turn/src/slices/budgets/budgets.ts'
 import { nextToVet } from '../../libs/turn/src/slices/calls/batch.ts';
 import { withAnnouncement } from '../../libs/turn/src/slices/hooks/announcements.ts';
 import { hooksFor, isAsking, isHooked } from '../../libs/turn/src/slices/hooks/consult.ts';
-import { decideConsult } from '../../libs/turn/src/slices/hooks/hook-answers.ts';
+import { decideConsult } from '../../libs/turn/src/slices/hooks/consult-outcome.ts';
 import { jobsAfter } from '../../libs/turn/src/slices/hooks/jobs.ts';
 import type { OpenConsult } from '../../libs/turn/src/slices/hooks/state.ts';
 import { afterMessageCheck } from '../../libs/turn/src/slices/injections/message-hooks.ts';

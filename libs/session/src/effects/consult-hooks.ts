@@ -2,7 +2,7 @@
  * Consults hooks: collects their answers, parses verdicts and bounds their time.
  *
  * The order of the hooks is `inCallOrder` (hook-registrations.ts in libs/protocol). The first refusal or decision ends the
- * chain, and rewrites accumulate. At `gate_tool_calls` only a verdict that allows no call ends it ({@link endsChain}). The machine decides what the answers cause: `decideConsult` (hook-answers.ts in libs/turn).
+ * chain, and rewrites accumulate. At `gate_tool_calls` only a verdict that allows no call ends it ({@link endsChain}). The machine decides what the answers cause: `decideConsult` (consult-outcome.ts in libs/turn).
  * A hook is asked at most once here. If the instance that has the question fails, the adapter of the bus moves the
  * question to another instance, at most three times (hook-questions.ts in libs/adapters/nats; ASK-3 in libs/bus,
  * asking.ts).
@@ -357,7 +357,7 @@ export function payloadAfter(payload: JsonObject, verdict: Verdict | undefined):
 
 /**
  * Whether an answer is a failure that refuses: by `on_error`, or because the verdict was invalid or not allowed there. Not at
- * points where no failure refuses. It must agree with `failsClosed` (hooks/verdicts.ts in libs/turn), which decides what
+ * points where no failure refuses. It must agree with `failsClosed` (hooks/answers.ts in libs/turn), which decides what
  * the recorded failure causes. Otherwise a failure could end the chain here and not refuse there.
  */
 export function refusesByFailure({ failure }: HookAnswer, { on_error }: HookRegistration, point: HookPoint): boolean {

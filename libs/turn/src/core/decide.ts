@@ -29,7 +29,7 @@ import {
 } from '../slices/children/children.ts';
 import { decideCompact } from '../slices/compaction/compaction.ts';
 import { decideHooksChanged } from '../slices/hooks/consult.ts';
-import { decideConsult } from '../slices/hooks/hook-answers.ts';
+import { decideConsult } from '../slices/hooks/consult-outcome.ts';
 import { decideFeedbackCommand } from '../slices/hooks/jobs.ts';
 import { decideFeedback } from '../slices/injections/feedback.ts';
 import { decideInjection, decideReplace, decideRevoke } from '../slices/injections/queue.ts';

@@ -9,7 +9,7 @@ import { callEffects } from '../slices/calls/batch.ts';
 import { parentReportEffects } from '../slices/children/children.ts';
 import { compactionEffects } from '../slices/compaction/compaction.ts';
 import { isReprovisioning } from '../slices/copies/copies.ts';
-import { consultEffects } from '../slices/hooks/hook-answers.ts';
+import { consultEffects } from '../slices/hooks/consult-outcome.ts';
 import { closingEffects } from '../slices/runs/ending.ts';
 import { modelEffects } from '../slices/runs/model-answers.ts';
 import { provisionEffects } from '../slices/runs/provision.ts';

@@ -25,7 +25,7 @@ import { viewAfter } from '../slices/compaction/view-account.ts';
 import { settingsChanged } from '../slices/copies/copies.ts';
 import { announced, withAnnouncement } from '../slices/hooks/announcements.ts';
 import { hookAsked, hookVetoed } from '../slices/hooks/consult.ts';
-import { consultEnded } from '../slices/hooks/hook-answers.ts';
+import { consultEnded } from '../slices/hooks/consult-outcome.ts';
 import { jobsAfter, withDeferredReport } from '../slices/hooks/jobs.ts';
 import { feedbackNoted } from '../slices/injections/feedback.ts';
 import { guardEnded, injectionBlocked } from '../slices/injections/message-hooks.ts';

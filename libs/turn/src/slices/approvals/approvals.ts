@@ -32,8 +32,8 @@ import { buildCallDenied, buildCallInterrupted } from '../calls/results.ts';
 import { parked, released, type Wait, waitDropped } from '../calls/row-changes.ts';
 import type { CallAt, CallDecision, CallRow } from '../calls/state.ts';
 import { callRow, changeCall } from '../calls/table.ts';
+import { buildHookDecision } from '../hooks/answers.ts';
 import type { OpenConsult } from '../hooks/state.ts';
-import { buildHookDecision } from '../hooks/verdicts.ts';
 import { interruptWaits } from '../injections/waiting.ts';
 import { rememberedBy } from './remembered.ts';
 

@@ -42,9 +42,9 @@ import {
 import { rulingOn } from '../calls/ruling.ts';
 import type { CallRow, ProposedEdit } from '../calls/state.ts';
 import { callRow, noteOnCall, toolPayload } from '../calls/table.ts';
+import { buildHookDecision } from '../hooks/answers.ts';
 import { hooksFor, isAsking, payloadHead, recordedPayload } from '../hooks/consult.ts';
 import type { OpenConsult } from '../hooks/state.ts';
-import { buildHookDecision } from '../hooks/verdicts.ts';
 import { textBytes } from '../injections/waiting.ts';
 import { alreadyDecided, settleApproval } from './approvals.ts';
 import { rememberedBy } from './remembered.ts';

@@ -32,7 +32,7 @@ import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
 import { openEffect, type Placed } from '../../core/place.ts';
-import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
+import { buildHookDecision, failsClosed } from '../hooks/answers.ts';
 import type { OpenCompaction } from './state.ts';
 import { compactionResult, knownWindow, messageCount, patience } from './view-account.ts';
 

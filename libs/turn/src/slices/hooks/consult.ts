@@ -2,7 +2,7 @@
  * The registrations of a hook point, and the open consult: one effect that calls all matching registrations in the
  * order of the table (`inCallOrder` in libs/protocol).
  * The host calls them: `consultHooks` (consult-hooks.ts in libs/session). What the answers cause: `decideConsult`
- * (hook-answers.ts).
+ * (consult-outcome.ts).
  */
 
 import {

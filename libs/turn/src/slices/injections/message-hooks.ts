@@ -16,9 +16,9 @@
 
 import type { ConsultOutcome, EventOf, JsonObject, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
+import { buildHookDecision } from '../hooks/answers.ts';
 import { hooksFor, isAsking, payloadHead, recordedPayload } from '../hooks/consult.ts';
 import type { OpenConsult } from '../hooks/state.ts';
-import { buildHookDecision } from '../hooks/verdicts.ts';
 import { interruptMark } from '../suspension/suspension.ts';
 import { channelOf } from './channels.ts';
 import { preempt } from './preempt.ts';

@@ -39,7 +39,7 @@ import { openEffect } from '../../core/place.ts';
 import { spent } from '../budgets/spending.ts';
 import { proposedRows } from '../calls/transitions.ts';
 import { decideOverflow, modelFailure } from '../compaction/compaction.ts';
-import { failsClosed } from '../hooks/verdicts.ts';
+import { failsClosed } from '../hooks/answers.ts';
 import { isPreempted, PREEMPT_ORDER } from '../injections/preempt.ts';
 import { stallAfterAnswer } from '../stalls/stalls.ts';
 import { answerOfStep, stepFailure } from '../steps/steps.ts';

@@ -21,7 +21,7 @@ import { actorMember, type CommandHead, type Decision, events, reasonSuffix, rej
 import { openEffect, type Placed } from '../../core/place.ts';
 import { isEnded, leafOf, type MachineState, topStateOf } from '../../machine/state.ts';
 import { copiedFrom, settingsOfPrompt } from '../copies/copies.ts';
-import { buildHookDecision, firstBlockOfMessage } from '../hooks/verdicts.ts';
+import { buildHookDecision, firstBlockOfMessage } from '../hooks/answers.ts';
 import { decideInjection } from '../injections/queue.ts';
 import type { PendingFollowup } from '../injections/state.ts';
 import { isLastStep } from '../steps/progress.ts';

@@ -28,8 +28,8 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
+import { buildHookDecision } from '../hooks/answers.ts';
 import { consult, hooksFor } from '../hooks/consult.ts';
-import { buildHookDecision } from '../hooks/verdicts.ts';
 import { needsRepair } from '../runs/output.ts';
 import type { RequestedSuspension } from '../suspension/state.ts';
 import { openStep, STEP_SEAM, stepTarget } from './progress.ts';

@@ -31,7 +31,7 @@ import {
 } from '../../core/decision.ts';
 import type { Placed } from '../../core/place.ts';
 import { isEnded, leafOf, type MachineState, topStateOf } from '../../machine/state.ts';
-import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
+import { buildHookDecision, failsClosed } from '../hooks/answers.ts';
 import type { RequestedSuspension } from './state.ts';
 
 /**

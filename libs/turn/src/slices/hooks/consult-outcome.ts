@@ -1,6 +1,6 @@
 /**
  * The events that the answers of a consult cause, by hook point: a dispatch table over the slices. Which hooks are called:
- * `consult` (consult.ts). Whether one answer refuses: `failsClosed` and `firstBlockOfMessage` (verdicts.ts).
+ * `consult` (consult.ts). Whether one answer refuses: `failsClosed` and `firstBlockOfMessage` (answers.ts).
  */
 
 import { assertNever, BOUNDS, type ConsultOutcome, type HookAnswer, type SessionEvent } from '@coxswain/protocol';
@@ -28,9 +28,9 @@ import { afterUserPromptSubmit } from '../runs/run-starts.ts';
 import { afterStepHooks } from '../steps/steps.ts';
 import { afterPreSuspend } from '../suspension/requests.ts';
 import { isAnnounced } from './announcements.ts';
+import { answersOf, buildHookReturned, failsClosed, firstBlockOfMessage } from './answers.ts';
 import { deferredReports, untrackedJobs } from './jobs.ts';
 import type { OpenConsult } from './state.ts';
-import { answersOf, failsClosed, firstBlockOfMessage, hookReturned } from './verdicts.ts';
 
 /** Decides the outcome of the open consult. */
 export function decideConsult(context: SessionContext, outcome: ConsultOutcome, atMs: number): Decision {
@@ -42,7 +42,7 @@ export function decideConsult(context: SessionContext, outcome: ConsultOutcome, 
   const wasAborted = outcome.status === 'cancelled' && (context.aborting || isSettled);
   const answers = wasAborted ? outcome.answers : answersOf(consult, outcome);
   return events(
-    ...answers.map((answer) => hookReturned(consult, answer)),
+    ...answers.map((answer) => buildHookReturned(consult, answer)),
     ...untrackedJobs(context, answers),
     ...deferredReports(context, consult, answers),
     ...hookReminders(context, consult, answers, atMs),

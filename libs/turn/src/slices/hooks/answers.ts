@@ -23,7 +23,7 @@ export function answersOf(consult: OpenConsult, outcome: ConsultOutcome): HookAn
 }
 
 /** The event of one answer. */
-export function hookReturned(consult: OpenConsult, answer: HookAnswer): SessionEvent {
+export function buildHookReturned(consult: OpenConsult, answer: HookAnswer): SessionEvent {
   return {
     type: 'hook_returned',
     point: consult.point,
