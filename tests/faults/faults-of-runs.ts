@@ -12,7 +12,7 @@ import { leastNextPrompt } from '../../libs/turn/src/slices/budgets/budgets.ts';
 import { nextToRefuse, nextToStart } from '../../libs/turn/src/slices/calls/batch.ts';
 import type { CallRow } from '../../libs/turn/src/slices/calls/state.ts';
 import { anyParkedBut, batchTerminates, isSequential } from '../../libs/turn/src/slices/calls/table.ts';
-import { isPreempted } from '../../libs/turn/src/slices/injections/preempt.ts';
+import { isNextModelCallPreempted } from '../../libs/turn/src/slices/injections/preempt.ts';
 import { collapse } from '../../libs/turn/src/slices/injections/queue.ts';
 import { deliverable } from '../../libs/turn/src/slices/injections/seam-passes.ts';
 import { openTurnContinuesRun } from '../../libs/turn/src/slices/runs/continuation.ts';
@@ -190,7 +190,7 @@ export const FAULTS_OF_RUNS = {
   },
   'libs/turn/test/preempting.test.ts': {
     'a withdrawn interrupt still ends the model response': fault(
-      isPreempted,
+      isNextModelCallPreempted,
       () =>
         ({ preempting }) =>
           preempting.length > 0,

@@ -21,7 +21,7 @@ import { hooksFor, isAsking, payloadHead, recordedPayload } from '../hooks/consu
 import type { OpenConsult } from '../hooks/state.ts';
 import { interruptMark } from '../suspension/suspension.ts';
 import { channelOf } from './channels.ts';
-import { preempt } from './preempt.ts';
+import { preemptOpenWork } from './preempt.ts';
 import type { PendingFollowup, PendingInjection } from './state.ts';
 import { awaitsVerdict } from './waiting.ts';
 
@@ -128,7 +128,7 @@ export function guardEnded(context: SessionContext, event: EventOf<'guard_ended'
     consult: null,
     ...(injection ? { pending: marked(context.pending) } : { followups: marked(context.followups) }),
     // A preempting interrupt takes effect after its verdict.
-    ...(injection?.preempt ? preempt(context, command_id, injection.actor) : {}),
+    ...(injection?.preempt ? preemptOpenWork(context, command_id, injection.actor) : {}),
   };
 }
 

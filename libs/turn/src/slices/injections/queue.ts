@@ -24,7 +24,7 @@ import type { Placed } from '../../core/place.ts';
 import { supersededBy } from '../reminders/reminders.ts';
 import { interruptMark } from '../suspension/suspension.ts';
 import { CHANNEL_OF_EVENT, type QueueingEvent } from './channels.ts';
-import { preempt } from './preempt.ts';
+import { preemptOpenWork } from './preempt.ts';
 import type { PendingFollowup, PendingInjection } from './state.ts';
 import { bodyBytes, needsHookVerdict, queuedBytes, reminderBytes, textBytes } from './waiting.ts';
 
@@ -311,7 +311,7 @@ export function injectionReceived(context: SessionContext, event: Placed<Queuein
   return {
     ...queueInjection(context, event),
     ...('preempt' in event && event.preempt && !preemptsAfterVerdict(context, event)
-      ? preempt(context, event.command_id, event.actor)
+      ? preemptOpenWork(context, event.command_id, event.actor)
       : {}),
     ...('hook' in event ? {} : noteCommand(context, event.command_id, injectionEntry(event.command_id))),
   };
