@@ -13,8 +13,7 @@ import { reasonSuffix } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
 import { nextEffectId } from '../../core/place.ts';
 import { approvalSettings, buildDenialByHookOrExpiry } from '../approvals/approvals.ts';
-import { crewEffects } from '../children/children.ts';
-import { crewRefusal, sessionToolOf } from '../children/crew-calls.ts';
+import { sessionToolEffects, sessionToolRefusal } from '../children/session-tools.ts';
 import { handoffArgs, nextHandoffEvent, waitsForBatch } from '../handoff/handoff.ts';
 import { consult, consultable, hooksFor, isConsulted, isHooked } from '../hooks/consult.ts';
 import { PREEMPT_ORDER } from '../injections/preempt.ts';
@@ -23,7 +22,7 @@ import { cancellerOf, cancelOrder, nameOf, uncheckedText } from './cancel.ts';
 import { buildCallDenied, buildCallEnded, buildCallInterrupted, returnedEnd } from './results.ts';
 import { rulingOn } from './ruling.ts';
 import type { CallAt, CallRow } from './state.ts';
-import { callRow, isSequential, nextReturned, toolPayload } from './table.ts';
+import { callRow, isSequential, nextReturned, sessionToolOf, toolPayload } from './table.ts';
 
 // ---- which call is next ----
 
@@ -159,8 +158,8 @@ export function consultCall(
  * The next event of the batch, or null if it waits for an input. The first of these, with the calls in call order:
  * 1. the end of a denied call,
  * 2. the approval request of a call,
- * 3. the start of an allowed call; instead, the error end of a `delegate`, `handoff` or `send_message` call that cannot
- *    start (`crewRefusal`); before the start of a hand-off, `handoff_emitted` and the OnHandoffEmitted consult,
+ * 3. the start of an allowed call; instead, the error end of a call of one of the session's own tools that cannot
+ *    start (`sessionToolRefusal`); before the start of a hand-off, `handoff_emitted` and the OnHandoffEmitted consult,
  * 4. the next event of the PostToolUse consult about a result (`consultReturned`).
  */
 export function runCalls(context: SessionContext): SessionEvent | null {
@@ -180,7 +179,7 @@ export function runCalls(context: SessionContext): SessionEvent | null {
   }
   const toStart = nextToStart(context);
   if (toStart) {
-    const refusal = crewRefusal(context, toStart);
+    const refusal = sessionToolRefusal(context, toStart);
     if (refusal) return buildCallEnded(toStart, 'error', refusal.text, { detail: { code: refusal.code } });
     const emitted = nextHandoffEvent(context, toStart);
     if (emitted) return emitted;
@@ -285,7 +284,7 @@ export function skippedResult(context: SessionContext): SessionEvent | null {
 
 /**
  * The effects of running calls. A call that a worker has accepted has an effect only while it must stop. Calls of the
- * session's own tools: {@link crewEffects}. The order to stop a call is that of its own cancel, otherwise that of the
+ * session's own tools: {@link sessionToolEffects}. The order to stop a call is that of its own cancel, otherwise that of the
  * run (`abort`), otherwise that of a preempting interrupt. The host acts on the first order that it gets for a running
  * effect (`EffectTable.#stopIfAsked` in libs/session). A later order changes neither the reason nor the grace period,
  * unless another owner starts the effect again.
@@ -297,7 +296,7 @@ export function callEffects(context: SessionContext, abort: AbortOrder | null): 
     const order = (cancel ? cancelOrder(cancel) : null) ?? abort ?? (row.preempted ? PREEMPT_ORDER : null);
     const head = { id: row.effect_id, epoch: row.epoch };
     const sessionTool = sessionToolOf(context, row);
-    if (sessionTool !== null) return crewEffects(context, row, sessionTool, head, order);
+    if (sessionTool !== null) return sessionToolEffects(context, row, sessionTool, head, order);
     // The worker that accepted the call sends its outcome as a command. The host only tells the worker to stop.
     if (row.accepted !== undefined)
       return order ? [{ kind: 'stop_call', ...head, abort: null, callId, tool, order }] : [];

@@ -208,7 +208,7 @@ export interface CallDecision {
 
 /** The traits of a tool. */
 export interface KnownTool extends ToolTraits {
-  /** The session executes calls of the tool itself (children/crew-calls.ts). */
+  /** The session executes calls of the tool itself (`sessionToolOf`, table.ts). */
   readonly by_session?: true | undefined;
 }
 
