@@ -419,7 +419,7 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['seam'],
           on: {
             loop_checkpoint: [
-              to(`${CHECK}.resuming`, 'queued_work_continues_run'),
+              to(`${CHECK}.resuming`, 'has_queued_work'),
               // While the seam waited, a suspension can have been requested.
               to(`${CHECK}.resuming`, 'suspension_is_due'),
               to('waiting'),

@@ -20,7 +20,7 @@ export function awaitsVerdict(context: SessionContext, message: PendingInjection
 
 /**
  * Whether the mode of a queued message lets it continue a run or wake a daemon. `audit_only` does not: such a message
- * is delivered after the last turn. Further conditions: `queuedWorkContinuesRun` (continuation.ts), `wakes`
+ * is delivered after the last turn. Further conditions: `hasQueuedWork` (continuation.ts), `wakes`
  * (machine/guards.ts).
  */
 export function messageContinuesRun({ mode }: { readonly mode: Mode }): boolean {

@@ -43,7 +43,7 @@ import { cost } from '../budgets/budgets.ts';
 import { batchTerminates } from '../calls/table.ts';
 import { consult, isHooked } from '../hooks/consult.ts';
 import { stepHasEnded } from '../steps/progress.ts';
-import { isAtLastTurn, isCapped, queuedWorkContinuesRun } from './continuation.ts';
+import { hasQueuedWork, isAtLastTurn, isCapped } from './continuation.ts';
 import { needsRepair, outputOfRun } from './output.ts';
 import { isStopped } from './stop-conditions.ts';
 
@@ -70,7 +70,7 @@ function stopReason(context: SessionContext): StopReason {
   if (context.batch_open && context.delivered_at_end === 0 && batchTerminates(context)) return 'terminated';
   if (isStopped(context)) return 'stop_condition';
   if (context.batch_open && !stepHasEnded(context)) return reasonOfCap(context);
-  return isCapped(context) && (context.cut_short || needsRepair(context) || queuedWorkContinuesRun(context))
+  return isCapped(context) && (context.cut_short || needsRepair(context) || hasQueuedWork(context))
     ? reasonOfCap(context)
     : 'end_turn';
 }
