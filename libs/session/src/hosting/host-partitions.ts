@@ -12,7 +12,7 @@
  * Who owns a session, step by step:
  * - Which host has a partition: `#wanted`, by `assignPartitions` (assign-partitions.ts) or the option `partitions`.
  * - Which sessions of its partitions a host claims: `#applyNotes`, `#recheckAllNotes` and `findOwner`, by the notes;
- *   `#released`, after another host has left one; `#balanceOnce`, those of `#elsewhere` whose host is no longer alive;
+ *   `#sessionLeft`, after another host has left one; `#balanceOnce`, those of `#elsewhere` whose host is no longer alive;
  *   {@link NoteComparison}, if a note was lost.
  * - Whether a claim loads the session: `Host.claim` (session-host.ts), only if it has open effects. After a failure on
  *   this host, `Host.#wakeAfterBackOff` loads it in any case. After a record of another host, `findOwner` decides.
@@ -64,7 +64,7 @@ const RECHECK_ELSEWHERE_MS = 1_000;
 const RECHECK_ALL_NOTES_MS = 15_000;
 /**
  * A `seq` that no command has. A notification with it carries no command: it asks a host whether it still has the session.
- * A host without the session answers `release`.
+ * A host without the session answers that it has left it (`announceSessionLeft`).
  */
 const ASKS_ONLY = 0;
 
@@ -129,7 +129,7 @@ export class HostPartitions {
       leaseExpired: (isDeclaredDead: boolean) => this.#leaseExpired(isDeclaredDead),
       heardAgain: () => void this.#heardAgain(),
       notified: (ref: SessionRef, seq: number) => this.#notified(ref, seq),
-      released: (ref: SessionRef) => this.#released(ref),
+      sessionLeft: (ref: SessionRef) => this.#sessionLeft(ref),
     };
     this.#peers = new HostPeers(ports, newName(), handlers, liveness);
   }
@@ -220,8 +220,8 @@ export class HostPartitions {
   }
 
   /** Announces to the other hosts that this host has left a session with work. The host itself continues. */
-  release(ref: SessionRef): void {
-    this.#peers.release(ref);
+  announceSessionLeft(ref: SessionRef): void {
+    this.#peers.announceSessionLeft(ref);
   }
 
   /** Ends this host, with a last heartbeat. Call it after {@link retire}. */
@@ -371,7 +371,7 @@ export class HostPartitions {
         );
         await this.#claimUnowned([...partitions]);
         // A note may name a host that has lost the session to a third host, which has left the session since. So ask
-        // the named host: if it does not have the session, it answers `release`.
+        // the named host: if it does not have the session, it answers that it has left it (`announceSessionLeft`).
         for (const { session } of this.#elsewhere.values())
           if (session.host !== null) this.#peers.notify(session.host, session.ref, ASKS_ONLY);
       });
@@ -446,13 +446,13 @@ export class HostPartitions {
 
   /** Another host has passed a notification on, or asks whether this host still has the session. */
   #notified(ref: SessionRef, seq: number): void {
-    if (!this.#sessions.isHere(ref)) this.#peers.release(ref);
+    if (!this.#sessions.isHere(ref)) this.#peers.announceSessionLeft(ref);
     // Without `ack`: the host that sent the notification has the delivery.
     else if (seq !== ASKS_ONLY) this.#sessions.notify({ ref, seq });
   }
 
   /** Another host has left a session, or does not have it: claims it, if its partition is assigned to this host. */
-  #released(ref: SessionRef): void {
+  #sessionLeft(ref: SessionRef): void {
     if (!this.isAssigned(ref) || this.#state.isLeaving) return;
     const entry = this.#elsewhere.get(sessionKey(ref));
     void this.#claims.add(entry ? { ...entry.session, host: null } : { ref, host: null, revision: 0 });

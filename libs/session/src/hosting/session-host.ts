@@ -8,7 +8,7 @@
  * |---|---|---|
  * | `SessionRunner.leave` | The work of one session here, at once. | The host, its other sessions. |
  * | `Host.#runnerLeft` | Nothing: it follows each `leave`. By the reason, it keeps leftovers, writes or removes the note, or retries. | |
- * | `HostPartitions.release` | Nothing: it announces to other hosts that a session with work was left. | |
+ * | `HostPartitions.announceSessionLeft` | Nothing: it announces to other hosts that a session with work was left. | |
  * | `Host.transfer` | The work of the sessions of lost partitions, each when it is drained (`drainSessions`). | The host. |
  * | `Host.abandonSessions` | The work of all sessions, at once: when the host is cut off (host-state.ts), and in `abandon`. | The host. |
  * | `HostPartitions.retire` | The intake: no deliveries, no new claims. The inbox is closed. | The sessions in memory, the heartbeats. |
@@ -415,7 +415,7 @@ class Host implements SessionHost, PartitionedSessions {
     }
     this.#generation++;
     if (left.reason === 'handed_over') {
-      this.#notes.offer(ref, () => this.#partitions.release(ref));
+      this.#notes.offer(ref, () => this.#partitions.announceSessionLeft(ref));
       return;
     }
     this.#notes.untrack(ref);
