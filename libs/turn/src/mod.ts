@@ -31,7 +31,7 @@ export { type BudgetState, budgetsOf } from './slices/budgets/budgets.ts';
 export { nameOf } from './slices/calls/cancel.ts';
 export { rewriteResult, textLength } from './slices/calls/results.ts';
 export type { CallRow } from './slices/calls/state.ts';
-export { handedOn } from './slices/children/delegation.ts';
+export { remindersForChild } from './slices/children/delegation.ts';
 export type { OpenChild } from './slices/children/state.ts';
 export { isClearable } from './slices/compaction/estimate-tokens.ts';
 export type { ViewAccount, ViewPart } from './slices/compaction/state.ts';

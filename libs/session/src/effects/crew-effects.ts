@@ -38,7 +38,7 @@ import {
   tombstoneIn,
   usdOf,
 } from '@coxswain/protocol';
-import { handedOn, type SessionState, type WorkEffect } from '@coxswain/turn';
+import { remindersForChild, type SessionState, type WorkEffect } from '@coxswain/turn';
 import { sha256Hex } from '../journal/append-record.ts';
 import { readRecord } from '../journal/load-session.ts';
 import { traceForChild } from '../trace/trace-ids.ts';
@@ -150,7 +150,7 @@ function startOf(
     ...(frame ? { root: frame.root } : {}),
     trace: traceForChild(tracedSession(ref, state, spans), context.run),
     parent: link,
-    reminders: [...handedOn(context).reminders],
+    reminders: [...remindersForChild(context).reminders],
   };
 }
 

@@ -105,7 +105,7 @@ export function nextChild(context: SessionContext, nextEffect: string): EventOf<
   const effect_id = row.effect_id ?? nextEffect;
   const { persona } = row.args as unknown as DelegateArgs;
   const share = shareOf(context, row) ?? {};
-  const leftOut = handedOn(context).leftOut;
+  const leftOut = remindersForChild(context).leftOut;
   return {
     type: 'child_started',
     call_id: row.call_id,
@@ -123,7 +123,7 @@ export function nextChild(context: SessionContext, nextEffect: string): EventOf<
  * The reminders that a child inherits, oldest first, and the number of those left out, because the bound in bytes is
  * reached.
  */
-export function handedOn(context: SessionContext): {
+export function remindersForChild(context: SessionContext): {
   readonly reminders: readonly InheritedReminder[];
   readonly leftOut: number;
 } {
