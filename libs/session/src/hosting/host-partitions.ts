@@ -11,11 +11,11 @@
  *
  * Who owns a session, step by step:
  * - Which host has a partition: `#wanted`, by `assignPartitions` (assign-partitions.ts) or the option `partitions`.
- * - Which sessions of its partitions a host claims: `#applyNotes`, `#recheckAllNotes` and `findOwner`, by the notes;
+ * - Which sessions of its partitions a host claims: `#applyNotes`, `#recheckAllNotes` and `claimByNote`, by the notes;
  *   `#sessionLeft`, after another host has left one; `#balanceOnce`, those of `#elsewhere` whose host is no longer alive;
  *   {@link NoteComparison}, if a note was lost.
  * - Whether a claim loads the session: `Host.claim` (session-host.ts), only if it has open effects. After a failure on
- *   this host, `Host.#wakeAfterBackOff` loads it in any case. After a record of another host, `findOwner` decides.
+ *   this host, `Host.#wakeAfterBackOff` loads it in any case. After a record of another host, `claimByNote` decides.
  * - How its runner becomes the owner: `SessionLifecycle.takeOwnership` (runner/session-lifecycle.ts) appends `owned` with the next
  *   epoch, unless the runner's own host and generation wrote the newest record.
  * - How the former owner notices: the journal refuses its next append, `resolveRefusedAppend` (journal/append-record.ts) returns
@@ -185,16 +185,16 @@ export class HostPartitions {
   }
 
   /**
-   * Finds the owner of a session that another host has appended to, by the note of the session. If the partition is
-   * assigned to this host and the note names this host or no host, claims the session, and waits for the claim. If the
-   * note names another live host, keeps the session in `#elsewhere`. If there is no note, it claims nothing:
-   * {@link NoteComparison} finds lost notes.
-   * @param mayTakeOver whether to claim the session also if its note names another host that is not alive. A host that is not
-   *   heard may still be alive, so callers wait first.
-   * @returns false if the note names another host that is not alive, and `mayTakeOver` is false: the caller looks again.
-   *   Rejects where the notes cannot be read.
+   * Claims a session that another host has appended to, if its note permits that, and waits for the claim. The first case
+   * that applies decides:
+   * - There is no note, or the partition is not this host's: claims nothing. {@link NoteComparison} finds lost notes.
+   * - The note names another live host: keeps the session in `#elsewhere`.
+   * - It names this host or no host: claims the session.
+   * - It names another host that is not alive: claims the session if `mayTakeOver`. A host that is not heard may still be
+   *   alive, so callers wait first.
+   * @returns false in the last case without `mayTakeOver`: the caller tries again. Rejects where the notes cannot be read.
    */
-  async findOwner(ref: SessionRef, mayTakeOver: boolean): Promise<boolean> {
+  async claimByNote(ref: SessionRef, mayTakeOver: boolean): Promise<boolean> {
     const notes = await this.#ports.active.list(partitionOf(ref.sessionId));
     const session = notes.find((note) => sessionKey(note.ref) === sessionKey(ref));
     if (!session || !this.isAssigned(ref)) return true;

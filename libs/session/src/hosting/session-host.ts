@@ -276,7 +276,7 @@ class Host implements SessionHost, PartitionedSessions {
         { session_id: ref.sessionId, error: (error as Error).message },
         'a session cannot be claimed now',
       );
-      void this.#wakeAfterBackOff(ref, sessionKey(ref));
+      void this.#wakeAfterBackOff(ref);
       return;
     }
     await this.#wake(ref, { newest });
@@ -428,7 +428,7 @@ class Host implements SessionHost, PartitionedSessions {
     // of another writer: there each attempt may write before it fails again.
     const keepsBackOff = left.reason === 'unrecoverable' || left.reason === 'foreign_writer';
     if (left.hasWritten && !keepsBackOff) this.#retries.delete(key);
-    void this.#wakeAfterBackOff(ref, key, left.reason === 'foreign_writer');
+    void this.#wakeAfterBackOff(ref, left.reason === 'foreign_writer');
   }
 
   /**
@@ -436,9 +436,10 @@ class Host implements SessionHost, PartitionedSessions {
    * runner has left it because of a failure, another host's record or a late append. A command may have loaded the
    * session meanwhile. It is woken all the same, because loading starts no effects.
    * @param isOthers whether another host has appended to the session. That host may have left the session since: the
-   *   note of the session decides (`HostPartitions.findOwner`).
+   *   note of the session decides (`HostPartitions.claimByNote`).
    */
-  async #wakeAfterBackOff(ref: SessionRef, key: string, isOthers = false): Promise<void> {
+  async #wakeAfterBackOff(ref: SessionRef, isOthers = false): Promise<void> {
+    const key = sessionKey(ref);
     const failures = (this.#retries.get(key) ?? 0) + 1;
     this.#retries.set(key, failures);
     const delayMs = delayAfter(failures, CLAIM_BACK_OFF);
@@ -446,12 +447,12 @@ class Host implements SessionHost, PartitionedSessions {
     if (this.#state.isLeaving) return;
     if (!this.#partitions.isAssigned(ref)) return void this.#retries.delete(key);
     // The partition has moved and come back. A claim now would stop the calls that the other host lets end.
-    if (!this.#partitions.hasReadNotes(ref)) return void this.#wakeAfterBackOff(ref, key, isOthers);
+    if (!this.#partitions.hasReadNotes(ref)) return void this.#wakeAfterBackOff(ref, isOthers);
     if (this.#partitions.isKeptByOther(ref)) return;
     if (!isOthers) return void this.#runner(ref).wake();
-    // If the notes cannot be read, the owner stays unknown.
-    const isKnown = await this.#partitions.findOwner(ref, delayMs === CLAIM_BACK_OFF.maxMs).catch(() => false);
-    if (!isKnown) void this.#wakeAfterBackOff(ref, key, true);
+    // If the notes cannot be read, this host tries again.
+    const isDecided = await this.#partitions.claimByNote(ref, delayMs === CLAIM_BACK_OFF.maxMs).catch(() => false);
+    if (!isDecided) void this.#wakeAfterBackOff(ref, true);
   }
 }
 
