@@ -8,7 +8,13 @@ import type { EventType } from '@coxswain/protocol';
 import { approvalDecided, approvalRequested } from '../slices/approvals/approvals.ts';
 import { editAnswered, editProposed } from '../slices/approvals/edited-calls.ts';
 import { rulesAfter } from '../slices/approvals/remembered.ts';
-import { clockStarted, clockStopped, spent, summaryPaid, thresholdReported } from '../slices/budgets/spending.ts';
+import {
+  answerUsageAdded,
+  clockStarted,
+  clockStopped,
+  compactionUsageAdded,
+  thresholdReported,
+} from '../slices/budgets/spending.ts';
 import { editedFiles } from '../slices/calls/outcome.ts';
 import { accepted, approvalNoticeSettled } from '../slices/calls/row-changes.ts';
 import { changeCall, noteOnCall } from '../slices/calls/table.ts';
@@ -173,13 +179,17 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   // ---- compaction ----
   compaction_started: [compactionStarted],
   // The next prompt differs from the last one, so its size is unknown.
-  compaction_done: [compactionDone, remindersAfterCompaction, (context, event) => summaryPaid(context, event.usage, 0)],
+  compaction_done: [
+    compactionDone,
+    remindersAfterCompaction,
+    (context, event) => compactionUsageAdded(context, event.usage, 0),
+  ],
   compaction_skipped: [
     { compacting: null },
-    (context, event) => summaryPaid(context, event.usage, context.count.prompt_tokens),
+    (context, event) => compactionUsageAdded(context, event.usage, context.count.prompt_tokens),
   ],
   context_overflowed: [
-    (context, event) => ({ model: null, overflows: context.overflows + 1, ...spent(context, event.usage) }),
+    (context, event) => ({ model: null, overflows: context.overflows + 1, ...answerUsageAdded(context, event.usage) }),
   ],
 
   // ---- steps, hand-offs and children ----

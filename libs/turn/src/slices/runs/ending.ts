@@ -39,7 +39,7 @@ import { controlOutcome, type Decision, events, reasonMember, reject } from '../
 import type { Effect } from '../../core/effect.ts';
 import { openEffect, type Placed } from '../../core/place.ts';
 import { isEnded, type MachineState } from '../../machine/state.ts';
-import { cost } from '../budgets/budgets.ts';
+import { costMember } from '../budgets/budgets.ts';
 import { batchTerminates } from '../calls/table.ts';
 import { consult, isHooked } from '../hooks/consult.ts';
 import { stepHasEnded } from '../steps/progress.ts';
@@ -56,7 +56,7 @@ export function endOfRun(context: SessionContext): SessionEvent | null {
     stop_reason: stopReason(context),
     turns: context.turn,
     usage: context.run_usage,
-    ...cost(context, context.run_cost),
+    ...costMember(context, context.run_cost),
     pending: context.pending.length + context.followups.length,
     ...(context.failure ? { error: context.failure } : {}),
     ...(context.failed_at === null ? {} : { failed_at: context.failed_at }),

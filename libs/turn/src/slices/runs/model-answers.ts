@@ -36,7 +36,7 @@ import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
 import { openEffect } from '../../core/place.ts';
-import { spent } from '../budgets/spending.ts';
+import { answerUsageAdded } from '../budgets/spending.ts';
 import { proposedRows } from '../calls/transitions.ts';
 import { decideOverflow, modelFailure } from '../compaction/compaction.ts';
 import { failsClosed } from '../hooks/answers.ts';
@@ -116,7 +116,7 @@ export function answered(context: SessionContext, event: EventOf<'message_comple
   const change = {
     model: null,
     cut_short: event.message.partial === true && context.model?.preempted === true,
-    ...spent(context, event.usage),
+    ...answerUsageAdded(context, event.usage),
     ...(event.message.partial ? {} : { stall: stallAfterAnswer(context.stall, calls) }),
   };
   if (calls.length === 0) return { ...change, ...answerOfStep(context, event) };

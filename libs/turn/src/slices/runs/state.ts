@@ -114,7 +114,7 @@ export interface RunsState {
   /** The run was cancelled, has failed, or has used up a budget: no new work may start, and open work is aborted. */
   readonly aborting: boolean;
   readonly stop_reason: StopReason | null;
-  /** The reason of the cancel, or the text about the used-up budget (`exhaustion`, budgets.ts). */
+  /** The reason of the cancel, or the text about the used-up budget (`exhaustionText`, budgets.ts). */
   readonly cancel_reason: string | null;
   /** The sender of the cancel, if its command names one. */
   readonly cancel_actor: Actor | null;
