@@ -16,7 +16,7 @@ import {
   thresholdReported,
 } from '../slices/budgets/spending.ts';
 import { editedFiles } from '../slices/calls/outcome.ts';
-import { accepted, approvalNoticeSettled } from '../slices/calls/row-changes.ts';
+import { acceptRow, settleNotice } from '../slices/calls/row-changes.ts';
 import { changeCall, noteOnCall } from '../slices/calls/table.ts';
 import {
   callArgsRewritten,
@@ -146,14 +146,14 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
 
   // ---- calls and approvals ----
   call_started: [callStarted],
-  call_accepted: [(context, { call_id, epoch }) => changeCall(context, call_id, (row) => accepted(row, epoch))],
+  call_accepted: [(context, { call_id, epoch }) => changeCall(context, call_id, (row) => acceptRow(row, epoch))],
   call_cancel_requested: [callCancelRequested],
   call_args_rewritten: [callArgsRewritten],
   call_returned: [callReturned],
   call_ended: [childAfterCall, callEnded],
   files_edited: [(context, event) => ({ edited: editedFiles(context, event.paths) })],
   approval_requested: [approvalRequested],
-  approval_notified: [(context, event) => changeCall(context, event.call_id, approvalNoticeSettled)],
+  approval_notified: [(context, event) => changeCall(context, event.call_id, settleNotice)],
   approval_decided: [approvalDecided],
   edited_call_proposed: [editProposed],
   edited_call_checked: [{ consult: null }],

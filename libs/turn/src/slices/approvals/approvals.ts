@@ -29,7 +29,7 @@ import {
 import type { Effect, TimerEffect } from '../../core/effect.ts';
 import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
 import { buildCallDenied, buildCallInterrupted } from '../calls/results.ts';
-import { parked, released, type Wait, waitDropped } from '../calls/row-changes.ts';
+import { decideRow, parkRow, unparkRow, type Wait } from '../calls/row-changes.ts';
 import type { CallAt, CallDecision, CallRow } from '../calls/state.ts';
 import { callRow, changeCall } from '../calls/table.ts';
 import { buildHookDecision } from '../hooks/answers.ts';
@@ -252,10 +252,10 @@ export function decideApprovalNoticeOutcome(context: SessionContext, outcome: Ap
 export function approvalDecided(context: SessionContext, event: EventOf<'approval_decided'>): Partial<SessionContext> {
   const noted = event.command_id ? noteCommand(context, event.command_id) : {};
   if (event.decision === 'superseded' || event.decision === 'aborted') {
-    return { ...changeCall(context, event.call_id, waitDropped), ...noted };
+    return { ...changeCall(context, event.call_id, unparkRow), ...noted };
   }
   const decision = decisionIn(event);
-  return { ...changeCall(context, event.call_id, (row) => released(row, decision, event.args)), ...noted };
+  return { ...changeCall(context, event.call_id, (row) => decideRow(row, decision, event.args)), ...noted };
 }
 
 /** A call waits for a human approval. */
@@ -265,7 +265,7 @@ export function approvalRequested(
 ): Partial<SessionContext> {
   const wait = waitOf(context, event);
   return {
-    ...changeCall(context, event.call_id, (row) => parked(row, wait)),
+    ...changeCall(context, event.call_id, (row) => parkRow(row, wait)),
     next_effect: nextIndex(context, event) + approvalEffectCount(event),
   };
 }

@@ -30,7 +30,7 @@ import { nextIndex, openEffect, type Placed, type PlacedEvent } from '../../core
 import { isEnded, type MachineState, topStateOf } from '../../machine/state.ts';
 import type { BudgetCount } from '../budgets/state.ts';
 import { decideCall } from '../calls/outcome.ts';
-import { childFailed, childRestarted } from '../calls/row-changes.ts';
+import { failChild, restartChild } from '../calls/row-changes.ts';
 import type { CallRow } from '../calls/state.ts';
 import { callRow, changeCall } from '../calls/table.ts';
 import { copiedFrom } from '../copies/copies.ts';
@@ -196,7 +196,7 @@ export function childStarted(
   const { epoch } = context;
   return {
     children,
-    ...changeCall(context, call_id, (row) => childRestarted(row, effect_id, epoch)),
+    ...changeCall(context, call_id, (row) => restartChild(row, effect_id, epoch)),
     next_effect: nextIndex(context, event) + 1,
   };
 }
@@ -212,7 +212,7 @@ export function childEnded(context: SessionContext, event: EventOf<'child_ended'
     spent_by_children: { usage: addUsage(before.usage, usage), nano_usd: sum },
     count: counted(count, usage, nano_usd),
     // The next child of the call gets a new effect.
-    ...(event.restarts ? changeCall(context, call_id, (row) => childFailed(row, (ended?.restart ?? 0) + 1)) : {}),
+    ...(event.restarts ? changeCall(context, call_id, (row) => failChild(row, (ended?.restart ?? 0) + 1)) : {}),
   };
 }
 

@@ -22,7 +22,7 @@
 import { type Actor, BOUNDS } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import type { AbortOrder } from '../../core/effect.ts';
-import { preemptRequested } from '../calls/row-changes.ts';
+import { orderPreemption } from '../calls/row-changes.ts';
 import { isInFlight } from '../calls/table.ts';
 import { awaitsVerdict } from './waiting.ts';
 
@@ -45,7 +45,7 @@ export function preemptOpenWork(
   if (context.model) return { model: { ...context.model, preempted: true } };
   if (!context.calls.some(isInFlight))
     return context.turn_open ? { preempting: [...queuedPreempters(context), commandId] } : {};
-  return { calls: context.calls.map((row) => preemptRequested(row, { actor })) };
+  return { calls: context.calls.map((row) => orderPreemption(row, { actor })) };
 }
 
 /** Whether the next model call must end before it is sent: a preempting interrupt of the open turn is still queued. */
