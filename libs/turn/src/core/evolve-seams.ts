@@ -14,7 +14,7 @@ import { closingOpened } from '../slices/runs/ending.ts';
 import { modelCallOpened } from '../slices/runs/model-answers.ts';
 import { daemonJobEnded } from '../slices/suspension/daemon.ts';
 import type { SessionContext } from './context.ts';
-import type { Placed } from './place.ts';
+import type { Placed } from './journal-place.ts';
 
 type Change = Partial<SessionContext>;
 

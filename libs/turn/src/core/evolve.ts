@@ -55,7 +55,7 @@ import { noteCommand, noteSourceCommand } from './command-memory.ts';
 import { copyContext, type SessionContext } from './context.ts';
 import { controlled } from './evolve-controls.ts';
 import { seamPassed } from './evolve-seams.ts';
-import type { Placed, PlacedEvent } from './place.ts';
+import type { Placed, PlacedEvent } from './journal-place.ts';
 import { AT_RUN_END, AT_RUN_START, AT_TURN_START } from './resets.ts';
 import { timerFired } from './timers.ts';
 

@@ -54,7 +54,7 @@ import {
   suspensionStart,
 } from '../slices/suspension/suspension.ts';
 import type { SessionContext } from './context.ts';
-import { nextEffectId } from './place.ts';
+import { nextEffectId } from './journal-place.ts';
 
 /** The one event that follows, or null. Pure. */
 export function next(state: MachineState): SessionEvent | null {

@@ -13,7 +13,7 @@ import { wakingFromInterval } from '../slices/suspension/suspension.ts';
 import type { SessionContext } from './context.ts';
 import { type Decision, events } from './decision.ts';
 import type { TimerEffect } from './effect.ts';
-import type { PlacedEvent } from './place.ts';
+import type { PlacedEvent } from './journal-place.ts';
 
 /**
  * Decides a due timer. It counts, however late it fires, if {@link awaitedTimers} still lists it with the same due time. Any

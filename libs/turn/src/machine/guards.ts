@@ -7,7 +7,7 @@ import type { EventOf, EventType, HookPoint } from '@coxswain/protocol';
 import { assign, setup } from 'xstate';
 import type { SessionContext } from '../core/context.ts';
 import { evolve } from '../core/evolve.ts';
-import type { PlacedEvent } from '../core/place.ts';
+import type { PlacedEvent } from '../core/journal-place.ts';
 import { makesRoom, nextToAskHooks, nextToStart, nextToVet, parkingMakesRoom } from '../slices/calls/batch.ts';
 import { allEndedBut, anyParkedBut, batchTerminates, callRow, openCalls } from '../slices/calls/table.ts';
 import { compactionDue } from '../slices/compaction/compaction.ts';

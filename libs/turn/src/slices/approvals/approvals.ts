@@ -27,7 +27,7 @@ import {
   reject,
 } from '../../core/decision.ts';
 import type { Effect, TimerEffect } from '../../core/effect.ts';
-import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
+import { nextIndex, type Placed, type PlacedEvent } from '../../core/journal-place.ts';
 import { buildCallDenied, buildCallInterrupted } from '../calls/results.ts';
 import { decideRow, parkRow, unparkRow, type Wait } from '../calls/row-changes.ts';
 import type { CallAt, CallDecision, CallRow } from '../calls/state.ts';
@@ -49,7 +49,7 @@ export function approvalSettings({ pinned }: SessionContext): Pick<Asked, 'expir
 }
 
 /**
- * The number of effects of an approval request, for their ids (EFFECT-1, core/place.ts): the timer of its expiry, then the
+ * The number of effects of an approval request, for their ids (EFFECT-1, core/journal-place.ts): the timer of its expiry, then the
  * notification, each if there is one.
  */
 export function approvalEffectCount({ expire_after_ms, notifies }: Asked): number {

@@ -5,7 +5,7 @@
 
 import { addUsage, costNanoUsd, type EventOf, type Usage } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import { nextIndex, type PlacedEvent } from '../../core/place.ts';
+import { nextIndex, type PlacedEvent } from '../../core/journal-place.ts';
 import { exhaustionText, nextTimeThresholdMs, startClock, stopClock } from './budgets.ts';
 import type { BudgetCount } from './state.ts';
 

@@ -11,7 +11,7 @@ import type { Json, JsonObject, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { reasonSuffix } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
-import { nextEffectId } from '../../core/place.ts';
+import { nextEffectId } from '../../core/journal-place.ts';
 import { approvalSettings, buildDenialByHookOrExpiry } from '../approvals/approvals.ts';
 import { sessionToolEffects, sessionToolRefusal } from '../children/session-tools.ts';
 import { handoffArgs, nextHandoffEvent, waitsForBatch } from '../handoff/handoff.ts';

@@ -6,7 +6,7 @@
  * core/evolve.ts).
  */
 import type { EventOf } from '@coxswain/protocol';
-import type { Placed } from '../../core/place.ts';
+import type { Placed } from '../../core/journal-place.ts';
 import type { CallAt, CallCancel, CallDecision, CallRow, ReturnedOutcome } from './state.ts';
 
 /**

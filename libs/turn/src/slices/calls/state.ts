@@ -31,7 +31,7 @@ import type {
   ToolResult,
   ToolTraits,
 } from '@coxswain/protocol';
-import type { OpenEffect } from '../../core/place.ts';
+import type { OpenEffect } from '../../core/journal-place.ts';
 
 /** The cancel of a call: requested for a sent call, or applied at once to a call that was not in flight. */
 export interface CallCancel {

@@ -6,7 +6,7 @@
 import type { CallPart, EventOf } from '@coxswain/protocol';
 import { noteCommand, noteSourceCommand } from '../../core/command-memory.ts';
 import type { SessionContext } from '../../core/context.ts';
-import { nextIndex, type Placed } from '../../core/place.ts';
+import { nextIndex, type Placed } from '../../core/journal-place.ts';
 import { stallAfterResult } from '../stalls/stalls.ts';
 import { endRow, noteImmediateCancel, orderCancel, returnRow, startRow } from './row-changes.ts';
 import type { CallRow } from './state.ts';

@@ -26,7 +26,7 @@ import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late, reasonMember, reject } from '../../core/decision.ts';
 import type { Effect } from '../../core/effect.ts';
-import { nextIndex, openEffect, type Placed, type PlacedEvent } from '../../core/place.ts';
+import { nextIndex, openEffect, type Placed, type PlacedEvent } from '../../core/journal-place.ts';
 import { isEnded, type MachineState, topStateOf } from '../../machine/state.ts';
 import type { BudgetCount } from '../budgets/state.ts';
 import { decideCall } from '../calls/outcome.ts';

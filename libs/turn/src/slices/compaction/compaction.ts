@@ -31,7 +31,7 @@ import {
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
-import { openEffect, type Placed } from '../../core/place.ts';
+import { openEffect, type Placed } from '../../core/journal-place.ts';
 import { buildHookDecision, failsClosed } from '../hooks/answers.ts';
 import type { OpenCompaction } from './state.ts';
 import { compactionResult, growthBeforeNextPass, knownWindow, messageCount } from './view-account.ts';

@@ -7,7 +7,7 @@ import { assertNever, BOUNDS, type ConsultOutcome, type HookAnswer, type Session
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
-import type { Placed } from '../../core/place.ts';
+import type { Placed } from '../../core/journal-place.ts';
 import { afterOnApprovalRequested } from '../approvals/approvals.ts';
 import { decideEditChecked, isEditSettled, isOfEdit } from '../approvals/edited-calls.ts';
 import { cancelOrder } from '../calls/cancel.ts';

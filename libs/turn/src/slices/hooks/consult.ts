@@ -19,7 +19,7 @@ import {
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events } from '../../core/decision.ts';
-import { nextEffectId, nextIndex, type PlacedEvent } from '../../core/place.ts';
+import { nextEffectId, nextIndex, type PlacedEvent } from '../../core/journal-place.ts';
 import { isEnded, type MachineState } from '../../machine/state.ts';
 import type { CallRow } from '../calls/state.ts';
 import { noteOnCall } from '../calls/table.ts';

@@ -20,7 +20,7 @@ import { noteCommand } from '../../core/command-memory.ts';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { type CommandHead, controlOutcome, type Decision, events, reject } from '../../core/decision.ts';
-import type { Placed } from '../../core/place.ts';
+import type { Placed } from '../../core/journal-place.ts';
 import { supersededBy } from '../reminders/reminders.ts';
 import { interruptMark } from '../suspension/suspension.ts';
 import { CHANNEL_OF_EVENT, type QueueingEvent } from './channels.ts';

@@ -16,7 +16,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import type { Placed } from '../../core/place.ts';
+import type { Placed } from '../../core/journal-place.ts';
 import { HANDOFF_SEAM } from '../handoff/handoff.ts';
 import { announcementsAreFull } from '../hooks/announcements.ts';
 import { reminderMessage } from '../reminders/hook-reminders.ts';

@@ -37,7 +37,7 @@ import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { controlOutcome, type Decision, events, reasonMember, reject } from '../../core/decision.ts';
 import type { Effect } from '../../core/effect.ts';
-import { openEffect, type Placed } from '../../core/place.ts';
+import { openEffect, type Placed } from '../../core/journal-place.ts';
 import { isEnded, type MachineState } from '../../machine/state.ts';
 import { costMember } from '../budgets/budgets.ts';
 import { batchTerminates } from '../calls/table.ts';

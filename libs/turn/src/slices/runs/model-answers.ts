@@ -35,7 +35,7 @@ import {
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
-import { openEffect } from '../../core/place.ts';
+import { openEffect } from '../../core/journal-place.ts';
 import { answerUsageAdded } from '../budgets/spending.ts';
 import { proposedRows } from '../calls/transitions.ts';
 import { decideOverflow, modelFailure } from '../compaction/compaction.ts';

@@ -18,7 +18,7 @@ import { noteCommand } from '../../core/command-memory.ts';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { actorMember, type CommandHead, type Decision, events, reasonSuffix, reject } from '../../core/decision.ts';
-import { openEffect, type Placed } from '../../core/place.ts';
+import { openEffect, type Placed } from '../../core/journal-place.ts';
 import { isEnded, leafOf, type MachineState, topStateOf } from '../../machine/state.ts';
 import { copiedFrom, settingsOfPrompt } from '../copies/copies.ts';
 import { buildHookDecision, firstBlockOfMessage } from '../hooks/answers.ts';

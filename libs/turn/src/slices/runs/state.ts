@@ -15,7 +15,7 @@ import type {
   StopReason,
   WholeRunLimits,
 } from '@coxswain/protocol';
-import type { OpenEffect } from '../../core/place.ts';
+import type { OpenEffect } from '../../core/journal-place.ts';
 import type { PinnedStep } from '../steps/state.ts';
 
 /** The pinned settings of a run. */

@@ -2,7 +2,7 @@
 
 import type { SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import type { Placed } from '../../core/place.ts';
+import type { Placed } from '../../core/journal-place.ts';
 import { costMember, uncoveredAnswer } from '../budgets/budgets.ts';
 import { feedbackEvent } from '../injections/feedback.ts';
 import { countDownAtTurnEnd } from '../reminders/reminders.ts';

@@ -7,7 +7,7 @@
 import type { EventOf, PersonaStepInput, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
-import { nextIndex, type PlacedEvent } from '../../core/place.ts';
+import { nextIndex, type PlacedEvent } from '../../core/journal-place.ts';
 import type { PersonaWait } from './state.ts';
 import { stepFailure } from './steps.ts';
 

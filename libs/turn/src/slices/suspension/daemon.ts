@@ -6,7 +6,7 @@
  * `accepted_message_wakes` and `last_hook_removed` (machine/guards.ts).
  */
 import type { SessionContext } from '../../core/context.ts';
-import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
+import { nextIndex, type Placed, type PlacedEvent } from '../../core/journal-place.ts';
 import { startClock } from '../budgets/budgets.ts';
 import { setBudgetTimer } from '../budgets/spending.ts';
 import { NOTHING_USED } from '../budgets/state.ts';

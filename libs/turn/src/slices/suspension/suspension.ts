@@ -13,7 +13,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import { nextIndex, type PlacedEvent } from '../../core/place.ts';
+import { nextIndex, type PlacedEvent } from '../../core/journal-place.ts';
 import type { PendingFollowup, PendingInjection } from '../injections/state.ts';
 import { wakingInterrupt } from '../injections/waiting.ts';
 import type { RequestedSuspension, Suspension, Waking } from './state.ts';
