@@ -15,7 +15,7 @@ import { nextEffectId } from '../../core/journal-place.ts';
 import { approvalSettings, buildDenialByHookOrExpiry } from '../approvals/approvals.ts';
 import { sessionToolEffects, sessionToolRefusal } from '../children/session-tools.ts';
 import { handoffArgs, nextHandoffEvent, waitsForBatch } from '../handoff/handoff.ts';
-import { consult, consultable, hooksFor, isConsulted, isHooked } from '../hooks/consult.ts';
+import { hooksFor, isConsulted, isHooked, mayConsult, nextConsultEvent } from '../hooks/consult.ts';
 import { PREEMPT_ORDER } from '../injections/preempt.ts';
 import { suspendRequestOfCall } from '../suspension/requests.ts';
 import { cancellerOf, cancelOrder, nameOf, uncheckedText } from './cancel.ts';
@@ -133,9 +133,9 @@ export function refuseMalformed(context: SessionContext): SessionEvent | null {
 }
 
 /** The next event of the consult of gate_tool_calls hooks: one consult for all proposed calls. Null while hooks are called. */
-export function gateConsult(context: SessionContext): SessionEvent | null {
+export function consultGate(context: SessionContext): SessionEvent | null {
   const calls = context.calls.filter((row) => row.status === 'proposed' && !row.problem).map(toolPayload);
-  return consult(context, 'gate_tool_calls', { calls });
+  return nextConsultEvent(context, 'gate_tool_calls', { calls });
 }
 
 /**
@@ -149,7 +149,7 @@ export function consultCall(
 ): SessionEvent | null {
   const open = context.consult?.call_id;
   const row = open === undefined ? candidate : callRow(context, open);
-  if (row) return consult(context, point, { tool: toolPayload(row) }, row.tool, row.call_id);
+  if (row) return nextConsultEvent(context, point, { tool: toolPayload(row) }, row.tool, row.call_id);
   // No call is left for this point: during another consult, the last one was cancelled or its hooks were removed.
   return context.consult === null ? { type: 'consult_ended', point } : null;
 }
@@ -162,7 +162,7 @@ export function consultCall(
  *    start (`sessionToolRefusal`); before the start of a hand-off, `handoff_emitted` and the OnHandoffEmitted consult,
  * 4. the next event of the PostToolUse consult about a result (`consultReturned`).
  */
-export function runCalls(context: SessionContext): SessionEvent | null {
+export function nextBatchEvent(context: SessionContext): SessionEvent | null {
   const refused = nextToRefuse(context);
   if (refused) return refuse(context, refused);
   const toPark = nextToPark(context);
@@ -190,11 +190,11 @@ export function runCalls(context: SessionContext): SessionEvent | null {
     return { type: 'call_started', call_id, tool, args, effect_id: nextEffectId(context) };
   }
   const returned = nextReturned(context);
-  return returned && consultable(context, 'PostToolUse', returned.call_id) ? consultReturned(context, returned) : null;
+  return returned && mayConsult(context, 'PostToolUse', returned.call_id) ? consultReturned(context, returned) : null;
 }
 
 function consultHandoff(context: SessionContext, row: CallRow): SessionEvent | null {
-  return consult(context, 'OnHandoffEmitted', { ...handoffArgs(row) }, undefined, row.call_id);
+  return nextConsultEvent(context, 'OnHandoffEmitted', { ...handoffArgs(row) }, undefined, row.call_id);
 }
 
 /**
@@ -206,7 +206,7 @@ function consultHandoff(context: SessionContext, row: CallRow): SessionEvent | n
 function consultReturned(context: SessionContext, row: CallAt<'returned'>): SessionEvent | null {
   const { result, park } = row.returned;
   const detail = { tool: toolPayload(row), result: result as unknown as Json, is_error: result.is_error };
-  const event = consult(context, 'PostToolUse', detail, row.tool, row.call_id);
+  const event = nextConsultEvent(context, 'PostToolUse', detail, row.tool, row.call_id);
   if (event?.type !== 'consult_ended') return event;
   const end = returnedEnd(row, result);
   const { call_id } = row;
@@ -220,7 +220,7 @@ function consultReturned(context: SessionContext, row: CallAt<'returned'>): Sess
  */
 export function consultEditedFile(context: SessionContext): SessionEvent | null {
   const [path] = context.edited;
-  return path === undefined ? null : consult(context, 'file_edited', { path }, path);
+  return path === undefined ? null : nextConsultEvent(context, 'file_edited', { path }, path);
 }
 
 function refuse(context: SessionContext, row: CallAt<'proposed'>): SessionEvent {

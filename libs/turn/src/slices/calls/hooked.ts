@@ -3,7 +3,7 @@
  * (hooks/consult-outcome.ts) calls these functions. Answers about approvals and edited calls: `afterOnApprovalRequested`
  * (approvals/approvals.ts) and `decideEditChecked` (approvals/edited-calls.ts). The order of the points: PreToolUse,
  * gate_tool_calls and permission_asked by `function_execute` (machine/chart.ts); OnHandoffEmitted and PostToolUse by
- * `runCalls` (batch.ts). Which call hooks check next: `nextToVet`, `nextToAskHooks` (batch.ts) and `nextReturned`
+ * `nextBatchEvent` (batch.ts). Which call hooks check next: `nextToVet`, `nextToAskHooks` (batch.ts) and `nextReturned`
  * (table.ts).
  */
 

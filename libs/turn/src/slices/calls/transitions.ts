@@ -1,7 +1,7 @@
 /**
  * The changes of the context by events of calls. The changes of one row: row-changes.ts. Events of approvals and of
  * children change the call table too: approvals/approvals.ts and children/children.ts. Which event comes next:
- * `runCalls` (batch.ts).
+ * `nextBatchEvent` (batch.ts).
  */
 import type { CallPart, EventOf } from '@coxswain/protocol';
 import { noteCommand, noteSourceCommand } from '../../core/command-memory.ts';

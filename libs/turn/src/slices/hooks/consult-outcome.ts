@@ -1,6 +1,6 @@
 /**
  * The events that the answers of a consult cause, by hook point: a dispatch table over the slices. Which hooks are called:
- * `consult` (consult.ts). Whether one answer refuses: `failsClosed` and `firstBlockOfMessage` (answers.ts).
+ * `nextConsultEvent` (consult.ts). Whether one answer refuses: `failsClosed` and `firstBlockOfMessage` (answers.ts).
  */
 
 import { assertNever, BOUNDS, type ConsultOutcome, type HookAnswer, type SessionEvent } from '@coxswain/protocol';

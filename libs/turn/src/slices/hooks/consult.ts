@@ -100,14 +100,14 @@ export function decideHooksChanged(state: MachineState, { fingerprint, table }: 
  * @param detail the members of the payload in addition to {@link payloadHead}.
  * @param target the value for the globs of registrations; by default the persona.
  */
-export function consult(
+export function nextConsultEvent(
   context: SessionContext,
   point: HookPoint,
   detail: JsonObject,
   target?: string,
   callId?: string,
 ): SessionEvent | null {
-  if (!consultable(context, point, callId)) return null;
+  if (!mayConsult(context, point, callId)) return null;
   const open = context.consult;
   const payload = open?.payload ?? { ...payloadHead(context, point), ...detail };
   const hooks = hooksFor(context, point, target ?? personaOfTurn(context), payload);
@@ -141,7 +141,7 @@ const PAYLOADS_MAX_CHARS = 64 * 1024;
  * Whether a point may open a consult, or add a registration to the open one. Consults of a session never overlap.
  * Registrations join a consult only in the record that opened it: later changes of the table add none.
  */
-export function consultable(context: SessionContext, point: HookPoint, callId?: string): boolean {
+export function mayConsult(context: SessionContext, point: HookPoint, callId?: string): boolean {
   const { consult } = context;
   return consult === null || (consult.point === point && consult.call_id === callId && isAsking(context));
 }

@@ -41,7 +41,7 @@ import { openEffect, type Placed } from '../../core/journal-place.ts';
 import { isEnded, type MachineState } from '../../machine/state.ts';
 import { costMember } from '../budgets/budgets.ts';
 import { batchTerminates } from '../calls/table.ts';
-import { consult, isHooked } from '../hooks/consult.ts';
+import { isHooked, nextConsultEvent } from '../hooks/consult.ts';
 import { stepHasEnded } from '../steps/progress.ts';
 import { hasQueuedWork, isAtLastTurn, isCapped } from './continuation.ts';
 import { needsRepair, outputOfRun } from './output.ts';
@@ -81,7 +81,7 @@ function reasonOfCap(context: SessionContext): StopReason {
 
 /** For a row of `derive` (core/next.ts): the function that returns the next event of the consult of this hook point. */
 export function consultEnding(point: EndingPoint): (context: SessionContext) => SessionEvent | null {
-  return (context) => consult(context, point, endingPayload(context, point, stopReason(context)));
+  return (context) => nextConsultEvent(context, point, endingPayload(context, point, stopReason(context)));
 }
 
 /**

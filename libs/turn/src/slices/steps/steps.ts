@@ -29,7 +29,7 @@ import {
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { buildHookDecision } from '../hooks/answers.ts';
-import { consult, hooksFor } from '../hooks/consult.ts';
+import { hooksFor, nextConsultEvent } from '../hooks/consult.ts';
 import { needsRepair } from '../runs/output.ts';
 import type { RequestedSuspension } from '../suspension/state.ts';
 import { openStep, STEP_SEAM, stepTarget } from './progress.ts';
@@ -266,7 +266,7 @@ export function stepTaskDelivered({ step }: SessionContext): Partial<SessionCont
 /** The next event of the consult of PreStep or PostStep hooks about the open step. */
 export function consultStep(context: SessionContext, point: 'PreStep' | 'PostStep'): SessionEvent | null {
   const name = openStep(context)?.name ?? '';
-  return consult(context, point, stepPayload(context, point), stepTarget(context, name));
+  return nextConsultEvent(context, point, stepPayload(context, point), stepTarget(context, name));
 }
 
 /** Stores the answer of the open step, only if PostStep hooks check it. */
