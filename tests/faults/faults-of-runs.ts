@@ -153,11 +153,11 @@ export const FAULTS_OF_RUNS = {
     ),
     'a hook rewrites arguments that a person has edited': fault(
       decideEditChecked,
-      (sound) => (context, consult, answers, failsClosed, atMs) => {
+      (sound) => (context, consult, answers, atMs) => {
         const passed = answers.map((answer) =>
           answer.verdict?.kind === 'rewrite_args' ? { ...answer, verdict: { kind: 'no_objection' as const } } : answer,
         );
-        return sound(context, consult, passed, failsClosed, atMs);
+        return sound(context, consult, passed, atMs);
       },
     ),
   },

@@ -3,7 +3,7 @@
  * `nextConsultEvent` (consult.ts). Whether one answer refuses: `failsClosed` and `firstBlockOfMessage` (answers.ts).
  */
 
-import { assertNever, BOUNDS, type ConsultOutcome, type HookAnswer, type SessionEvent } from '@coxswain/protocol';
+import { assertNever, BOUNDS, type ConsultOutcome, type SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
@@ -28,7 +28,7 @@ import { afterUserPromptSubmit } from '../runs/run-starts.ts';
 import { afterStepHooks } from '../steps/steps.ts';
 import { afterPreSuspend } from '../suspension/requests.ts';
 import { isAnnounced } from './announcements.ts';
-import { answersOf, buildHookReturned, failsClosed, firstBlockOfMessage } from './answers.ts';
+import { answersOf, buildHookReturned, firstBlockOfMessage } from './answers.ts';
 import { deferredReports, untrackedJobs } from './jobs.ts';
 import type { OpenConsult } from './state.ts';
 
@@ -60,10 +60,7 @@ function eventsAtConsultEnd(
   const { point, effect_id, call_id } = consult;
   if (isMessageCheck(consult))
     return afterMessageCheck(context, consult, outcome, firstBlockOfMessage(context, outcome.answers));
-  if (isOfEdit(consult)) {
-    const failed = (answer: HookAnswer) => failsClosed(context, answer);
-    return decideEditChecked(context, consult, outcome.answers, failed, atMs);
-  }
+  if (isOfEdit(consult)) return decideEditChecked(context, consult, outcome.answers, atMs);
   if (isAnnounced(point)) {
     const announced: SessionEvent = { type: 'announced', point, effect_id };
     return point === 'OnApprovalRequested'
@@ -102,9 +99,7 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
       return [];
     case 'PreStep':
     case 'PostStep':
-      return context.aborting
-        ? []
-        : afterStepHooks(context, consult.point, outcome, (answer) => failsClosed(context, answer));
+      return context.aborting ? [] : afterStepHooks(context, consult.point, outcome);
     case 'OnHandoffEmitted':
       return open && !context.aborting ? afterOnHandoffEmitted(context, open, outcome) : [];
     case 'pre_suspend':

@@ -21,7 +21,7 @@ function isOpen({ model, compacting }: SessionContext, effectId: string): boolea
   return model?.id === effectId || compacting?.id === effectId;
 }
 
-/** Decides the progress of a model step, as its host reports it: it waits, it goes on, or an attempt was lost. */
+/** Decides the progress of a model step, as its host reports it: it waits, it continues, or an attempt was lost. */
 export function decidePersonaStep(context: SessionContext, input: PersonaStepInput): Decision {
   if (!isOpen(context, input.effect_id) || context.aborting) return late(input.effect_id);
   const { effect_id } = input;

@@ -19,7 +19,6 @@ import {
   canonicalJson,
   type EventOf,
   type Failure,
-  type HookAnswer,
   type JsonObject,
   readStepArgs,
   type SessionEvent,
@@ -28,7 +27,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import { buildHookDecision } from '../hooks/answers.ts';
+import { buildHookDecision, failsClosed } from '../hooks/answers.ts';
 import { hooksFor, nextConsultEvent } from '../hooks/consult.ts';
 import { needsRepair } from '../runs/output.ts';
 import type { RequestedSuspension } from '../suspension/state.ts';
@@ -157,13 +156,11 @@ function stepPayload(context: SessionContext, point: 'PreStep' | 'PostStep'): Js
 /**
  * The events after PreStep or PostStep hooks, in the order of their answers. The first denial, refusing failure or invalid
  * rewrite of the arguments fails the step.
- * @param failsClosed whether an answer failed and refuses.
  */
 export function afterStepHooks(
   context: SessionContext,
   point: 'PreStep' | 'PostStep',
   outcome: ConsultOutcome,
-  failsClosed: (answer: HookAnswer) => boolean,
 ): SessionEvent[] {
   const events: SessionEvent[] = [];
   const refused = (hook: string, reason: string | undefined): SessionEvent[] => {
@@ -176,8 +173,9 @@ export function afterStepHooks(
       ...(stepFailure(context, error, runFailed(error)) ?? []),
     ];
   };
-  for (const { hook, verdict, failure, ...rest } of outcome.answers) {
-    if (failsClosed({ hook, failure, ...rest })) return refused(hook, failure?.message);
+  for (const answer of outcome.answers) {
+    const { hook, verdict, failure } = answer;
+    if (failsClosed(context, answer)) return refused(hook, failure?.message);
     if (verdict?.kind === 'deny') return refused(hook, verdict.reason);
     if (verdict?.kind === 'rewrite_args') {
       const args = readStepArgs(verdict.args);
