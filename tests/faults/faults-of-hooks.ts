@@ -172,10 +172,10 @@ export const FAULTS_OF_HOOKS = {
     })),
     'a verdict about a replaced message counts for the new one': fault(
       afterMessageCheck,
-      (sound) => (context, consult, outcome, block) => {
+      (sound) => (context, consult, outcome) => {
         const queued = [...context.pending, ...context.followups];
         const prompt = queued.find(({ command_id }) => command_id === consult.command_id)?.body ?? '';
-        return sound(context, { ...consult, payload: { ...consult.payload, prompt } }, outcome, block);
+        return sound(context, { ...consult, payload: { ...consult.payload, prompt } }, outcome);
       },
     ),
     'prompt hooks are asked about reminders': fault(

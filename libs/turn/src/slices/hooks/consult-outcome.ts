@@ -28,7 +28,7 @@ import { afterUserPromptSubmit } from '../runs/run-starts.ts';
 import { afterStepHooks } from '../steps/steps.ts';
 import { afterPreSuspend } from '../suspension/requests.ts';
 import { isAnnounced } from './announcements.ts';
-import { answersOf, buildHookReturned, firstBlockOfMessage } from './answers.ts';
+import { answersOf, buildHookReturned } from './answers.ts';
 import { deferredReports, untrackedJobs } from './jobs.ts';
 import type { OpenConsult } from './state.ts';
 
@@ -58,8 +58,7 @@ function eventsAtConsultEnd(
   atMs: number,
 ): SessionEvent[] {
   const { point, effect_id, call_id } = consult;
-  if (isMessageCheck(consult))
-    return afterMessageCheck(context, consult, outcome, firstBlockOfMessage(context, outcome.answers));
+  if (isMessageCheck(consult)) return afterMessageCheck(context, consult, outcome);
   if (isOfEdit(consult)) return decideEditChecked(context, consult, outcome.answers, atMs);
   if (isAnnounced(point)) {
     const announced: SessionEvent = { type: 'announced', point, effect_id };

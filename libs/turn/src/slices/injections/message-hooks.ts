@@ -16,7 +16,7 @@
 
 import type { ConsultOutcome, EventOf, JsonObject, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import { buildHookDecision } from '../hooks/answers.ts';
+import { buildHookDecision, firstBlockOfMessage } from '../hooks/answers.ts';
 import { hooksFor, isAsking, payloadHead, recordedPayload } from '../hooks/consult.ts';
 import type { OpenConsult } from '../hooks/state.ts';
 import { interruptMark } from '../suspension/suspension.ts';
@@ -80,15 +80,11 @@ function queuedMessage(context: SessionContext, commandId: string): PendingInjec
   return context.pending.find(isIt) ?? context.followups.find(isIt);
 }
 
-/**
- * The events after the check of a steer or follow-up by user_prompt_submit hooks.
- * @param block the hook that blocks it and its reason, or null.
- */
+/** The events after the check of a steer or follow-up by user_prompt_submit hooks. */
 export function afterMessageCheck(
   context: SessionContext,
   consult: OpenConsult & { readonly command_id: string },
   outcome: ConsultOutcome,
-  block: { readonly hook: string; readonly reason: string | undefined } | null,
 ): SessionEvent[] {
   const { command_id, effect_id, payload } = consult;
   const ended = (verdict: EventOf<'guard_ended'>['verdict']): SessionEvent => ({
@@ -102,6 +98,7 @@ export function afterMessageCheck(
   // No verdict: the end of the run cancelled the consult, or meanwhile the message was revoked, collapsed or replaced
   // (VERDICT-4).
   if (isBrokenOff || message?.body !== payload.prompt) return [ended('none')];
+  const block = firstBlockOfMessage(context, outcome.answers);
   if (!block) return [ended('allowed')];
   const { hook, reason } = block;
   return [
