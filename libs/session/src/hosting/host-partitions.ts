@@ -36,7 +36,7 @@ import { ClaimQueue } from './claim-queue.ts';
 import { type ComparisonPorts, NoteComparison } from './compare-notes.ts';
 import { HostPeers } from './host-peers.ts';
 import type { HostState } from './host-state.ts';
-import { sideBySide } from './load-limit.ts';
+import { forEachConcurrent } from './load-limit.ts';
 import type { PartitionedSessions } from './partitioned-sessions.ts';
 
 /** The ports of a host's partitions. */
@@ -297,7 +297,7 @@ export class HostPartitions {
    * read; the callers retry.
    */
   async #claimUnowned(partitions: readonly number[]): Promise<void> {
-    await sideBySide(partitions, async (p) => {
+    await forEachConcurrent(partitions, async (p) => {
       for (const session of await this.#applyNotes(p)) this.#queueClaim(session);
     });
   }
@@ -396,7 +396,7 @@ export class HostPartitions {
       }
     };
     while (!this.#state.isLeaving)
-      await this.#runAfter(RECHECK_ALL_NOTES_MS, () => sideBySide([...this.#assigned], check));
+      await this.#runAfter(RECHECK_ALL_NOTES_MS, () => forEachConcurrent([...this.#assigned], check));
   }
 
   /** Compares journals with notes until the host leaves. Contract: does not reject. */

@@ -7,7 +7,7 @@
  */
 import type { Log, SessionIndex } from '@coxswain/ports';
 import { type SessionIndexEntry, type SessionRef, subjects } from '@coxswain/protocol';
-import { sideBySide } from './load-limit.ts';
+import { forEachConcurrent } from './load-limit.ts';
 
 /**
  * Maximum number of owed writes. A write beyond it is dropped. Its session is written to the index when it leaves
@@ -100,7 +100,7 @@ export class IndexWrites {
     const index = this.#index;
     if (!index) return;
     while (this.#owed.size > 0) {
-      await sideBySide(
+      await forEachConcurrent(
         [...this.#owed],
         async ([key, owed]) => {
           if (this.#owed.get(key) !== owed) return;

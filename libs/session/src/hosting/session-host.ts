@@ -319,7 +319,7 @@ class Host implements SessionHost, PartitionedSessions {
         const { tail, ...session } = await loadSession(this.#ports, ref, false);
         const summary = summaryOf(session.actor.state);
         if (tail > 0) await this.#ports.snapshots.put(ref, snapshotBytes(session), summary);
-        if (!this.isHere(ref) && this.#partitions.isAssigned(ref)) passivated.left(ref, summary);
+        if (!this.isHere(ref) && this.#partitions.isAssigned(ref)) passivated.add(ref, summary);
       });
     } catch (error) {
       this.#ports.log.debug({ session_id: ref.sessionId, error: (error as Error).message }, 'a session is not counted');
@@ -376,7 +376,7 @@ class Host implements SessionHost, PartitionedSessions {
       carried,
     );
     this.#runners.set(key, runner);
-    this.#passivated?.came(ref);
+    this.#passivated?.remove(ref);
     return runner;
   }
 
@@ -407,7 +407,7 @@ class Host implements SessionHost, PartitionedSessions {
     this.#leftovers.keep(ref, left.carried);
     if (left.reason === 'foreign_writer') this.dropLeftovers((one) => sessionKey(one) === key);
     if (left.reason === 'passivated') {
-      if (summary && isPassivatedHere) this.#passivated?.left(ref, summary);
+      if (summary && isPassivatedHere) this.#passivated?.add(ref, summary);
       this.#retries.delete(key);
       const status = runner?.status;
       this.#notes.forget(ref, { entry: status && left.hasWritten ? indexEntryOf(status) : null });
