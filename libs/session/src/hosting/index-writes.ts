@@ -19,6 +19,14 @@ const REPEATED_AT_ONCE = 8;
 
 type Write = (index: SessionIndex) => Promise<unknown>;
 
+/**
+ * What the index gets of a session that leaves memory:
+ * - its entry, which lists show
+ * - `mark`: a mark, so that lists read its journal
+ * - `prune`: nothing, and a session without a journal loses its mark (`SessionIndex.prune`)
+ */
+export type IndexUpdate = SessionIndexEntry | 'mark' | 'prune';
+
 interface Owed {
   readonly again: Write;
   readonly onStored: () => Promise<void>;
@@ -57,26 +65,19 @@ export class IndexWrites {
   }
 
   /**
-   * Writes what lists show of a session that leaves memory.
-   * @param entry its entry. Null: a session without a journal loses its mark, another keeps it (`SessionIndex.prune`).
-   *   Undefined: it gets a mark.
+   * Updates the index for a session that leaves memory.
    * @param mark the revision of this host's mark; 0 if none is known.
    * @param onStored called once this is written; at once without an index; never if the write is dropped. An owed entry
    *   is repeated as a mark. Errors of `onStored` are thrown here, or logged if it is called later.
    */
-  async replace(
-    ref: SessionRef,
-    entry: SessionIndexEntry | null | undefined,
-    mark: number,
-    onStored: () => Promise<void>,
-  ): Promise<void> {
-    const again: Write = (index) => (entry === null ? index.prune(ref) : index.mark(ref));
-    const replace: Write = async (index) => {
+  async update(ref: SessionRef, update: IndexUpdate, mark: number, onStored: () => Promise<void>): Promise<void> {
+    const again: Write = (index) => (update === 'prune' ? index.prune(ref) : index.mark(ref));
+    const write: Write = async (index) => {
       // If `put` stores nothing, another host has marked the session since, and may have stored its own entry: a mark
       // is right in any case.
-      if (!entry || !(await index.put(ref, entry, mark))) await again(index);
+      if (typeof update === 'string' || !(await index.put(ref, update, mark))) await again(index);
     };
-    await this.#write(ref, replace, again, onStored);
+    await this.#write(ref, write, again, onStored);
   }
 
   /** Drops the owed write of a session: a newer write replaces it, or the next host of the session marks it. */

@@ -267,11 +267,12 @@ class Host implements SessionHost, PartitionedSessions {
         if (record) void this.#countAndSnapshot(ref);
         if (record && !this.#isOwnRecord(record.attempt))
           this.dropLeftovers((one) => sessionKey(one) === sessionKey(ref));
-        return this.#notes.forget(ref, record ? { revision } : { revision, entry: null });
+        // A mark, because the writer of the note may have failed to set it.
+        return this.#notes.forget(ref, record ? 'mark' : 'prune', revision);
       }
     } catch (error) {
       // A deleted session has no work, even if a deletion from outside has left effects open.
-      if (isDeleted(error)) return this.#notes.forget(ref, { revision });
+      if (isDeleted(error)) return this.#notes.forget(ref, 'mark', revision);
       this.#ports.log.error(
         { session_id: ref.sessionId, error: (error as Error).message },
         'a session cannot be claimed now',
@@ -410,7 +411,7 @@ class Host implements SessionHost, PartitionedSessions {
       if (summary && isPassivatedHere) this.#passivated?.add(ref, summary);
       this.#retries.delete(key);
       const status = runner?.status;
-      this.#notes.forget(ref, { entry: status && left.hasWritten ? indexEntryOf(status) : null });
+      this.#notes.forget(ref, status && left.hasWritten ? indexEntryOf(status) : 'prune');
       return;
     }
     this.#generation++;
