@@ -17,7 +17,7 @@ import { collapse } from '../../libs/turn/src/slices/injections/queue.ts';
 import { deliverable } from '../../libs/turn/src/slices/injections/seam-passes.ts';
 import { openTurnContinuesRun } from '../../libs/turn/src/slices/runs/continuation.ts';
 import { suspendRequestOfCall } from '../../libs/turn/src/slices/suspension/requests.ts';
-import { interruptedBy } from '../../libs/turn/src/slices/suspension/suspension.ts';
+import { noteInterruptOfRequest } from '../../libs/turn/src/slices/suspension/suspension.ts';
 import { type Fault, fault } from './fault.ts';
 
 type Change = Partial<SessionContext>;
@@ -197,11 +197,14 @@ export const FAULTS_OF_RUNS = {
     ),
   },
   'libs/turn/test/sleeping.test.ts': {
-    'an interrupt from before the request ends a suspension': fault(interruptedBy, (sound) => (context, ids) => {
-      const { suspend } = context;
-      const interrupts = suspend?.command_id ?? suspend?.call_id ?? '';
-      return sound({ ...context, pending: context.pending.map((one) => ({ ...one, interrupts })) }, ids);
-    }),
+    'an interrupt from before the request ends a suspension': fault(
+      noteInterruptOfRequest,
+      (sound) => (context, ids) => {
+        const { suspend } = context;
+        const interrupts = suspend?.command_id ?? suspend?.call_id ?? '';
+        return sound({ ...context, pending: context.pending.map((one) => ({ ...one, interrupts })) }, ids);
+      },
+    ),
     'a failed tool call parks the session': fault(
       suspendRequestOfCall,
       (sound) => (context, ended) =>

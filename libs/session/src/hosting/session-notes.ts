@@ -77,6 +77,7 @@ export class SessionNotes {
   /**
    * Removes the note: the session has no work. First writes the session to the index. While that write is owed, the
    * note stays.
+   * @param update what the index gets.
    * @param revision the revision of a note that this host has found. Without it, the note that this host has written is
    *   removed.
    */

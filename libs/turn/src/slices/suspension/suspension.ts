@@ -69,7 +69,7 @@ export function interruptMark(
  * Notes the first delivered interrupt in the requested suspension. An interrupt that is still queued needs no note, because
  * {@link wakingInterrupt} finds it.
  */
-export function interruptedBy(context: SessionContext, ids: readonly string[]): Partial<SessionContext> {
+export function noteInterruptOfRequest(context: SessionContext, ids: readonly string[]): Partial<SessionContext> {
   const { suspend, pending } = context;
   if (!suspend || suspend.interrupted_by !== undefined) return {};
   const interrupt = pending.find(
@@ -84,8 +84,9 @@ function idOf({ command_id, call_id }: RequestedSuspension): string {
 }
 
 /**
- * The identity of a request, as the mark of an interrupt keeps it; empty for the request of a failed step, also if it
- * replaced an earlier request.
+ * The identity of a request in the mark of an interrupt. The request of a failed step has none, although it can keep the
+ * command of an earlier request (`escalation`, steps/steps.ts): an interrupt that arrived before the step failed does not
+ * end its suspension.
  */
 function requestOf(request: RequestedSuspension): string {
   return request.step === undefined ? idOf(request) : '';
