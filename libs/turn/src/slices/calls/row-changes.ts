@@ -1,9 +1,8 @@
 /**
  * The changes of a call's row by events, except the changes of `CallNotes` alone (`noteOnCall`, table.ts) and those in
- * a copy (`callAfterCopy`, copies/copies.ts). The evolvers of transitions.ts, approvals.ts, children.ts and preempt.ts call
- * them. `endRow` applies to a row with any status. Each of the others applies to
- * certain statuses, and returns a row with another status unchanged, because an event is never rejected (EVOLVE-1,
- * core/evolve.ts).
+ * a copy (`callAfterCopy`, copies/copies.ts). Evolvers call them, in transitions.ts, approvals.ts, children.ts and
+ * preempt.ts. `endRow` applies to a row with any status. Each of the others applies to certain statuses, and returns a row
+ * with another status unchanged, because an event is never rejected (EVOLVE-1, core/evolve.ts).
  */
 import type { EventOf } from '@coxswain/protocol';
 import type { Placed } from '../../core/journal-place.ts';
