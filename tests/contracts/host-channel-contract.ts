@@ -8,7 +8,7 @@ interface Heard {
   readonly line: HostChannel;
   readonly beats: HostBeat[];
   readonly rung: Array<{ ref: SessionRef; seq: number }>;
-  readonly released: SessionRef[];
+  readonly left: SessionRef[];
 }
 
 let hosts = 0;
@@ -19,11 +19,11 @@ export function hostChannelContract(name: string, createHostChannel: () => HostC
   const openLine = async (host: string): Promise<Heard> => {
     const line = createHostChannel();
     onTestFinished(() => line.close());
-    const heard: Heard = { line, beats: [], rung: [], released: [] };
+    const heard: Heard = { line, beats: [], rung: [], left: [] };
     await line.open(host, {
       heartbeat: (beat) => void heard.beats.push(beat),
       notified: (ref, seq) => void heard.rung.push({ ref, seq }),
-      released: (ref) => void heard.released.push(ref),
+      sessionLeft: (ref) => void heard.left.push(ref),
     });
     return heard;
   };
@@ -62,11 +62,11 @@ export function hostChannelContract(name: string, createHostChannel: () => HostC
       expect(second.rung).toEqual([{ ref: other, seq: 13 }]);
     });
 
-    test('tells all of a session that was let go', async () => {
+    test('notifies all hosts of a session that was left', async () => {
       const [first, second] = [await openLine(freshHost()), await openLine(freshHost())];
       const ref = freshSession();
-      first.line.release(ref);
-      const isThere = ({ released }: Heard) => released.some(({ sessionId }) => sessionId === ref.sessionId);
+      first.line.announceSessionLeft(ref);
+      const isThere = ({ left }: Heard) => left.some(({ sessionId }) => sessionId === ref.sessionId);
       await eventually('both know of it', () => isThere(first) && isThere(second));
     });
 
@@ -77,7 +77,7 @@ export function hostChannelContract(name: string, createHostChannel: () => HostC
       await heard.line.open(after, {
         heartbeat: () => undefined,
         notified: (_, seq) => void rung.push(seq),
-        released: () => undefined,
+        sessionLeft: () => undefined,
       });
       const other = await openLine(freshHost());
       other.line.notify(before, freshSession(), 1);

@@ -6,7 +6,7 @@ import { busOfFile, withFault } from './contract-bus.ts';
 import { eventually } from './eventually.ts';
 
 const log = { debug() {}, info() {}, warn() {}, error() {} };
-const unheard = { heartbeat: () => undefined, notified: () => undefined, released: () => undefined };
+const unheard = { heartbeat: () => undefined, notified: () => undefined, sessionLeft: () => undefined };
 
 const bus = busOfFile();
 

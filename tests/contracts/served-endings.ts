@@ -1,7 +1,7 @@
 /** The ends of served work in one form for all kinds, and the session's part in a step. */
 import type { HookReply, ModelResult, ServedPersonas, ToolOutcome } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
-import { routedModels } from '../../libs/session/src/effects/route-model-step.ts';
+import { modelsOfStep } from '../../libs/session/src/effects/route-model-step.ts';
 
 /** The end of work as its session sees it. */
 export interface Ending {
@@ -42,7 +42,7 @@ export async function runServedStep(
   { ref, effectId, system }: { readonly ref: SessionRef; readonly effectId: string; readonly system: string },
   signal: AbortSignal,
 ): Promise<Ending> {
-  const models = routedModels({ check: runsHere, resolve: runsHere }, personas, CLOCK, {
+  const models = modelsOfStep({ check: runsHere, resolve: runsHere }, personas, CLOCK, {
     ref,
     effectId,
     epoch: 1,

@@ -20,7 +20,7 @@ import { reachedThreshold } from '../../libs/turn/src/slices/budgets/budgets.ts'
 import { nextToVet } from '../../libs/turn/src/slices/calls/batch.ts';
 import { withAnnouncement } from '../../libs/turn/src/slices/hooks/announcements.ts';
 import { hooksFor, isAsking, isHooked } from '../../libs/turn/src/slices/hooks/consult.ts';
-import { decideConsult } from '../../libs/turn/src/slices/hooks/hook-answers.ts';
+import { decideConsult } from '../../libs/turn/src/slices/hooks/consult-outcome.ts';
 import { jobsAfter } from '../../libs/turn/src/slices/hooks/jobs.ts';
 import type { OpenConsult } from '../../libs/turn/src/slices/hooks/state.ts';
 import { afterMessageCheck } from '../../libs/turn/src/slices/injections/message-hooks.ts';
@@ -166,10 +166,10 @@ export const FAULTS_OF_HOOKS = {
     })),
     'a verdict about a replaced message counts for the new one': fault(
       afterMessageCheck,
-      (sound) => (context, consult, outcome, block) => {
+      (sound) => (context, consult, outcome) => {
         const queued = [...context.pending, ...context.followups];
         const prompt = queued.find(({ command_id }) => command_id === consult.command_id)?.body ?? '';
-        return sound(context, { ...consult, payload: { ...consult.payload, prompt } }, outcome, block);
+        return sound(context, { ...consult, payload: { ...consult.payload, prompt } }, outcome);
       },
     ),
     'prompt hooks are asked about reminders': fault(

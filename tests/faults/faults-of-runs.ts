@@ -12,12 +12,12 @@ import { leastNextPrompt } from '../../libs/turn/src/slices/budgets/budgets.ts';
 import { nextToRefuse, nextToStart } from '../../libs/turn/src/slices/calls/batch.ts';
 import type { CallRow } from '../../libs/turn/src/slices/calls/state.ts';
 import { anyParkedBut, batchTerminates, isSequential } from '../../libs/turn/src/slices/calls/table.ts';
-import { isPreempted } from '../../libs/turn/src/slices/injections/preempt.ts';
+import { isNextModelCallPreempted } from '../../libs/turn/src/slices/injections/preempt.ts';
 import { collapse } from '../../libs/turn/src/slices/injections/queue.ts';
-import { deliverable } from '../../libs/turn/src/slices/injections/seams.ts';
+import { deliverable } from '../../libs/turn/src/slices/injections/seam-passes.ts';
 import { openTurnContinuesRun } from '../../libs/turn/src/slices/runs/continuation.ts';
 import { suspendRequestOfCall } from '../../libs/turn/src/slices/suspension/requests.ts';
-import { interruptedBy } from '../../libs/turn/src/slices/suspension/suspension.ts';
+import { noteInterruptOfRequest } from '../../libs/turn/src/slices/suspension/suspension.ts';
 import { type Fault, fault } from './fault.ts';
 
 type Change = Partial<SessionContext>;
@@ -153,11 +153,11 @@ export const FAULTS_OF_RUNS = {
     ),
     'a hook rewrites arguments that a person has edited': fault(
       decideEditChecked,
-      (sound) => (context, consult, answers, failsClosed, atMs) => {
+      (sound) => (context, consult, answers, atMs) => {
         const passed = answers.map((answer) =>
           answer.verdict?.kind === 'rewrite_args' ? { ...answer, verdict: { kind: 'no_objection' as const } } : answer,
         );
-        return sound(context, consult, passed, failsClosed, atMs);
+        return sound(context, consult, passed, atMs);
       },
     ),
   },
@@ -190,18 +190,21 @@ export const FAULTS_OF_RUNS = {
   },
   'libs/turn/test/preempting.test.ts': {
     'a withdrawn interrupt still ends the model response': fault(
-      isPreempted,
+      isNextModelCallPreempted,
       () =>
         ({ preempting }) =>
           preempting.length > 0,
     ),
   },
   'libs/turn/test/sleeping.test.ts': {
-    'an interrupt from before the request ends a suspension': fault(interruptedBy, (sound) => (context, ids) => {
-      const { suspend } = context;
-      const interrupts = suspend?.command_id ?? suspend?.call_id ?? '';
-      return sound({ ...context, pending: context.pending.map((one) => ({ ...one, interrupts })) }, ids);
-    }),
+    'an interrupt from before the request ends a suspension': fault(
+      noteInterruptOfRequest,
+      (sound) => (context, ids) => {
+        const { suspend } = context;
+        const interrupts = suspend?.command_id ?? suspend?.call_id ?? '';
+        return sound({ ...context, pending: context.pending.map((one) => ({ ...one, interrupts })) }, ids);
+      },
+    ),
     'a failed tool call parks the session': fault(
       suspendRequestOfCall,
       (sound) => (context, ended) =>

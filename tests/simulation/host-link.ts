@@ -156,7 +156,7 @@ export class HostLink {
     open: (host, handlers) => this.#ask(() => this.#line.open(host, this.#heard(handlers))),
     heartbeat: (beat) => this.#say(() => this.#line.heartbeat(beat)),
     notify: (host, ref, seq) => this.#say(() => this.#line.notify(host, ref, seq)),
-    release: (ref) => this.#say(() => this.#line.release(ref)),
+    announceSessionLeft: (ref) => this.#say(() => this.#line.announceSessionLeft(ref)),
     caughtUp: () => this.#ask(() => Promise.resolve()),
     close: () => this.#line.close(),
   };
@@ -174,7 +174,7 @@ export class HostLink {
     return {
       heartbeat: (beat) => later(() => handlers.heartbeat(beat)),
       notified: (ref, seq) => later(() => handlers.notified(ref, seq)),
-      released: (ref) => later(() => handlers.released(ref)),
+      sessionLeft: (ref) => later(() => handlers.sessionLeft(ref)),
     };
   }
 

@@ -107,8 +107,8 @@ export class NatsStageBus implements StageBus {
         line.notify(host, ref, seq);
         said();
       },
-      release: (ref) => {
-        line.release(ref);
+      announceSessionLeft: (ref) => {
+        line.announceSessionLeft(ref);
         said();
       },
     };

@@ -8,10 +8,13 @@ import type { HostBeat, SessionRef } from '@coxswain/protocol';
 export interface HostChannelHandlers {
   /** A heartbeat of a host. This host receives its own heartbeats as well, which shows that it is connected. */
   heartbeat(beat: HostBeat): void;
-  /** Another host received a command for a session that this host works on. */
+  /**
+   * Another host received a command for a session that this host works on, or asks whether this host has the session.
+   * @param seq the command's place in the command stream; 0 for a question.
+   */
   notified(ref: SessionRef, seq: number): void;
-  /** A host has left a session that has unfinished work. */
-  released(ref: SessionRef): void;
+  /** A host has left a session that has unfinished work, or does not have a session that it was asked about. */
+  sessionLeft(ref: SessionRef): void;
 }
 
 /** The host channel of one host. Sending returns at once and does not throw. */
@@ -23,10 +26,10 @@ export interface HostChannel {
   open(host: string, handlers: HostChannelHandlers): Promise<void>;
   /** Sends a heartbeat of this host to all hosts. */
   heartbeat(beat: HostBeat): void;
-  /** Notifies a host of a command for a session that it works on. */
+  /** Notifies a host of a command for a session that it works on, or asks whether it has the session (`seq` 0). */
   notify(host: string, ref: SessionRef, seq: number): void;
-  /** Notifies all hosts of a session that waits for its next host. */
-  release(ref: SessionRef): void;
+  /** Notifies all hosts that this host has left a session, or does not have a session that it was asked about. */
+  announceSessionLeft(ref: SessionRef): void;
   /**
    * Resolves once this host's handlers have received all messages that other hosts sent before the call. Rejects if the
    * connection is lost.

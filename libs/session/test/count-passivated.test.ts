@@ -109,8 +109,8 @@ test('changes while a partition is read are counted, and a lost summary is read 
   const sessions = new PassivatedCount({ snapshots, clock, log, isHere: () => false });
   const states = () => [...sessions.summaries()].map(({ state }) => state).sort();
   whileReading.push(() => {
-    sessions.left(ref, stopped);
-    sessions.came(other);
+    sessions.add(ref, stopped);
+    sessions.remove(other);
   });
   const ended = new AbortController();
   sessions.serve(new Set([partition]));

@@ -3,7 +3,7 @@
  */
 import type { StoredRecord } from '@coxswain/ports';
 import { expect, test } from 'vitest';
-import { LoadLimit, SIDE_BY_SIDE } from '../src/hosting/load-limit.ts';
+import { CONCURRENCY, LoadLimit } from '../src/hosting/load-limit.ts';
 import { say } from './fake-model.ts';
 import { testBed } from './test-bed.ts';
 
@@ -11,7 +11,7 @@ test('a bounded number runs at a time, in order, and a failure frees its place',
   const limit = new LoadLimit(testBed().time.clock('host'));
   const began: number[] = [];
   const ends: (() => void)[] = [];
-  const loads = Array.from({ length: SIDE_BY_SIDE + 2 }, (_, i) =>
+  const loads = Array.from({ length: CONCURRENCY + 2 }, (_, i) =>
     limit.take(async () => {
       began.push(i);
       await new Promise<void>((resolve) => ends.push(resolve));
@@ -20,7 +20,7 @@ test('a bounded number runs at a time, in order, and a failure frees its place',
     }),
   );
   const outcomes = Promise.allSettled(loads);
-  expect(began).toHaveLength(SIDE_BY_SIDE);
+  expect(began).toHaveLength(CONCURRENCY);
   for (let i = 0; i < loads.length; i++) {
     ends[i]?.();
     await new Promise(setImmediate);
@@ -34,7 +34,7 @@ test('a bounded number runs at a time, in order, and a failure frees its place',
 test('a load that does not end frees its place after a bounded time', async () => {
   const { time } = testBed();
   const limit = new LoadLimit(time.clock('host'));
-  for (let i = 0; i < SIDE_BY_SIDE; i++) void limit.take(() => new Promise(() => {}));
+  for (let i = 0; i < CONCURRENCY; i++) void limit.take(() => new Promise(() => {}));
   let began = false;
   void limit.take(async () => {
     began = true;
@@ -73,7 +73,7 @@ test('commands for 200 sessions outside of memory: a bounded number is loaded at
   await bed.host();
   await Promise.all(Array.from({ length: 200 }, (_, i) => bed.start({}, { session: `s${i}` })));
   await bed.time.advance(10_000);
-  expect(most).toBe(SIDE_BY_SIDE);
-  expect(recordedWhen[0]).toBeLessThanOrEqual(2 * SIDE_BY_SIDE);
+  expect(most).toBe(CONCURRENCY);
+  expect(recordedWhen[0]).toBeLessThanOrEqual(2 * CONCURRENCY);
   expect((await bed.lines('s199')).at(-1)).toBe('agent_end end_turn');
 });

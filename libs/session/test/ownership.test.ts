@@ -201,7 +201,7 @@ test('a session whose release message was lost is found within a second', async 
   await bed.start({}, { session: moving });
   const deafLine = { ...bed.bus.createHostChannel() };
   const open = deafLine.open;
-  deafLine.open = (host, handlers) => open(host, { ...handlers, released: () => undefined });
+  deafLine.open = (host, handlers) => open(host, { ...handlers, sessionLeft: () => undefined });
   const second = await bed.host({ ...QUICK, name: 'host2' }, { hostChannel: deafLine, clock: bed.time.clock('host2') });
   await bed.time.advance(5_000);
   expect(await writersOf(bed, moving)).toEqual([first.id, second.id]);
@@ -796,7 +796,7 @@ test('a session whose partition moves while its journal is read is left to the n
 });
 
 test('a session whose release was lost after the notes were read is found by its note', async () => {
-  const { bed, join, moving } = await crew((line) => ({ ...line, release: () => undefined }));
+  const { bed, join, moving } = await crew((line) => ({ ...line, announceSessionLeft: () => undefined }));
   bed.models.answers = [say('late', { delayMs: 60_000 }), say('done')];
   await bed.start({}, { session: moving });
   const { list } = bed.bus.active;

@@ -9,6 +9,7 @@ export { type Decision, reasonSuffix } from './core/decision.ts';
 export type { AbortOrder, Effect, TimerEffect, WorkEffect } from './core/effect.ts';
 export { effectsOf, openEffectIds } from './core/effects.ts';
 export { next } from './core/next.ts';
+export { awaitedTimers, sessionTimer } from './core/timers.ts';
 export {
   applyEvent,
   DerivationUnboundedError,
@@ -30,13 +31,13 @@ export { type BudgetState, budgetsOf } from './slices/budgets/budgets.ts';
 export { nameOf } from './slices/calls/cancel.ts';
 export { rewriteResult, textLength } from './slices/calls/results.ts';
 export type { CallRow } from './slices/calls/state.ts';
-export { handedOn } from './slices/children/delegation.ts';
+export { remindersForChild } from './slices/children/delegation.ts';
 export type { OpenChild } from './slices/children/state.ts';
 export { isClearable } from './slices/compaction/estimate-tokens.ts';
 export type { ViewAccount, ViewPart } from './slices/compaction/state.ts';
 export { knownWindow, messageCount, pinOf } from './slices/compaction/view-account.ts';
+export { failsClosed } from './slices/hooks/answers.ts';
 export type { OpenConsult } from './slices/hooks/state.ts';
-export { failsClosed } from './slices/hooks/verdicts.ts';
 export { queuedBytes } from './slices/injections/waiting.ts';
 export { countDownAtCompaction, inheritedReminders } from './slices/reminders/reminders.ts';
 export type { LiveReminder } from './slices/reminders/state.ts';
@@ -45,4 +46,3 @@ export type { Repins } from './slices/runs/state.ts';
 export { lostAttempts, personaWait } from './slices/steps/persona-waits.ts';
 export { openStep } from './slices/steps/progress.ts';
 export type { PersonaWait } from './slices/steps/state.ts';
-export { awaitedTimers, sessionTimer } from './slices/suspension/timers.ts';

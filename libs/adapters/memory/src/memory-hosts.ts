@@ -35,7 +35,7 @@ export function createMemoryHostChannels(clock: Pick<Clock, 'monotonicMs'>): () 
         listeners.tell(ALL, (handlers) => handlers.heartbeat(beat));
       },
       notify: (host, ref, seq) => listeners.tell(host, (handlers) => handlers.notified(ref, seq)),
-      release: (ref) => listeners.tell(ALL, (handlers) => handlers.released(ref)),
+      announceSessionLeft: (ref) => listeners.tell(ALL, (handlers) => handlers.sessionLeft(ref)),
       caughtUp: async () => undefined,
       close: () => close(),
     };

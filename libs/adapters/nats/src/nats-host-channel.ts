@@ -71,7 +71,7 @@ export function createNatsHostChannel(nc: NatsConnection, log: Log): HostChannel
       subscriptions = [
         listen(subjects.hostBeats, HostBeat, (beat) => handlers.heartbeat(beat)),
         listen(subjects.hostRing(host), HostRing, (ring) => handlers.notified(refIn(ring), ring.seq)),
-        listen(subjects.hostReleases, HostRelease, (release) => handlers.released(refIn(release))),
+        listen(subjects.hostReleases, HostRelease, (release) => handlers.sessionLeft(refIn(release))),
       ];
       endListening = onConnectionChange(nc, { restored: () => createBucket() });
       await nc.flush();
@@ -83,7 +83,7 @@ export function createNatsHostChannel(nc: NatsConnection, log: Log): HostChannel
     },
     heartbeat: (beat) => publish(subjects.hostBeat(beat.host), beat),
     notify: (host, ref, seq) => publish(subjects.hostRing(host), { v: 1, ...refMembers(ref), seq }),
-    release: (ref) => publish(subjects.hostReleases, { v: 1, ...refMembers(ref) }),
+    announceSessionLeft: (ref) => publish(subjects.hostReleases, { v: 1, ...refMembers(ref) }),
     caughtUp: () => nc.flush(),
     close,
   };

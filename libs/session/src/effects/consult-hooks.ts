@@ -2,7 +2,7 @@
  * Consults hooks: collects their answers, parses verdicts and bounds their time.
  *
  * The order of the hooks is `inCallOrder` (hook-registrations.ts in libs/protocol). The first refusal or decision ends the
- * chain, and rewrites accumulate. At `gate_tool_calls` only a verdict that allows no call ends it ({@link endsChain}). The machine decides what the answers cause: `decideConsult` (hook-answers.ts in libs/turn).
+ * chain, and rewrites accumulate. At `gate_tool_calls` only a verdict that allows no call ends it ({@link endsChain}). The machine decides what the answers cause: `decideConsult` (consult-outcome.ts in libs/turn).
  * A hook is asked at most once here. If the instance that has the question fails, the adapter of the bus moves the
  * question to another instance, at most three times (hook-questions.ts in libs/adapters/nats; ASK-3 in libs/bus,
  * asking.ts).

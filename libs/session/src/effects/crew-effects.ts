@@ -38,7 +38,7 @@ import {
   tombstoneIn,
   usdOf,
 } from '@coxswain/protocol';
-import { handedOn, type SessionState, type WorkEffect } from '@coxswain/turn';
+import { remindersForChild, type SessionState, type WorkEffect } from '@coxswain/turn';
 import { sha256Hex } from '../journal/append-record.ts';
 import { readRecord } from '../journal/load-session.ts';
 import { traceForChild } from '../trace/trace-ids.ts';
@@ -86,7 +86,16 @@ export async function startChild(
   const start = started ?? (await newStart(ports, session, effect, signal));
   if ('code' in start) return failed(start);
   const payload = encode(start.body);
-  const refused = await store(ports, ref, to, 'start_child', payload, `start-${effect_id}`, signal, traceparent);
+  const refused = await sendUntilStored(
+    ports,
+    ref,
+    to,
+    'start_child',
+    payload,
+    `start-${effect_id}`,
+    signal,
+    traceparent,
+  );
   if (refused)
     return failed({ code: 'child_not_started', message: `the child session was not started: ${refused.message}` });
   return { type: 'call_accepted', effect_id, call_id, epoch: state.context.epoch };
@@ -167,7 +176,7 @@ function startOf(
     ...(frame ? { root: frame.root } : {}),
     trace: traceForChild(tracedSession(ref, state, spans), context.run),
     parent: link,
-    reminders: [...handedOn(context).reminders],
+    reminders: [...remindersForChild(context).reminders],
   };
 }
 
@@ -219,7 +228,7 @@ export async function stopChild(
   const reason = cutText(order.reason, BOUNDS.reasonMaxBytes / 4);
   const body: CancelChildBody = { from: ref.sessionId, effect_id: id, reason };
   const to = sessionRef(child.session, ref.tenant);
-  await storeInAnyCase(ports, ref, to, 'cancel_child', encode(body), `cancel-${id}`, signal);
+  await sendDespiteRefusals(ports, ref, to, 'cancel_child', encode(body), `cancel-${id}`, signal);
   await ports.clock.sleep(order.graceMs, signal);
 }
 
@@ -234,7 +243,7 @@ export async function notifyParent(
   const payload = encode(reportOf(ref, state, transcript, parent));
   const to = sessionRef(parent.session, ref.tenant);
   // The id of a child has 32 characters (`childIdOf`), so this is a valid id of a command.
-  await storeInAnyCase(ports, ref, to, 'child_ended', payload, `ended-${ref.sessionId}`, signal);
+  await sendDespiteRefusals(ports, ref, to, 'child_ended', payload, `ended-${ref.sessionId}`, signal);
   return { type: 'notify_outcome', effect_id: id };
 }
 
@@ -322,7 +331,7 @@ export async function sendMessage(
   const payload = encode(body);
   const read = parseCrewCommand('message', payload);
   if (!read.ok) return ended('error', `The message was not sent: ${read.problem.message}`, read.problem.code);
-  const refused = await store(ports, ref, to, 'message', payload, messageId(ref, effect_id), signal);
+  const refused = await sendUntilStored(ports, ref, to, 'message', payload, messageId(ref, effect_id), signal);
   if (refused) return ended('error', `${unsent}: ${refused.message}`, 'tool_failed');
   if (signal.aborted) return ended('cancelled', 'Cancelled. The message may have been sent.', 'tool_interrupted');
   return ended('ok', `The message is stored for session ${args.to}.`);
@@ -377,7 +386,7 @@ function progressText(persona: string, event: SessionEvent): string | null {
 const RESENDS: BackOff = { firstMs: BOUNDS.crewResendMs, maxMs: BOUNDS.crewResendMaxMs };
 
 /** Sends a command until it is stored or refused, or the signal aborts. @returns why it was refused; otherwise null. */
-async function store(
+async function sendUntilStored(
   ports: WorkerPorts,
   from: SessionRef,
   to: SessionRef,
@@ -406,11 +415,11 @@ async function store(
 
 const REFUSALS: ReadonlySet<string> = new Set(['nats_request_refused', 'not_permitted']);
 
-async function storeInAnyCase(
-  ...[ports, from, to, verb, payload, commandId, signal]: Parameters<typeof store>
+async function sendDespiteRefusals(
+  ...[ports, from, to, verb, payload, commandId, signal]: Parameters<typeof sendUntilStored>
 ): Promise<void> {
   for (let failures = 1; !signal.aborted; failures++) {
-    const refused = await store(ports, from, to, verb, payload, commandId, signal);
+    const refused = await sendUntilStored(ports, from, to, verb, payload, commandId, signal);
     if (!refused) return;
     ports.log.error({ session_id: from.sessionId, to: to.sessionId, verb, code: refused.code }, refused.message);
     await ports.clock.sleep(delayAfter(failures, RESENDS), signal);

@@ -300,7 +300,7 @@ export function isFailure(value: object | string): value is Failure {
 /**
  * The model that provisioning pins: from the start, the persona, or the host's default, in this order; a failure if
  * none names a model. The persona's other model settings apply only to the model that the persona names; the `base_url`
- * of the start applies to any. In which process the model is asked: `routedModels` (route-model-step.ts).
+ * of the start applies to any. In which process the model is asked: `modelsOfStep` (route-model-step.ts).
  */
 export function chooseModel(
   settings: StartSettings,

@@ -1,6 +1,6 @@
 /**
  * Decides in which process a model step (a model call or a compaction) runs: in this one, or in one that serves the
- * session's persona. Callers use {@link routedModels} like any other models. The model itself is pinned: `chooseModel`
+ * session's persona. {@link modelsOfStep} hides this choice behind the port `Models`. The model itself is pinned: `chooseModel`
  * in provision-session.ts. Other retries of a model call: the header of model-answers.ts in libs/turn.
  *
  * The rules below apply on a host with the port `served`. A host without it runs each step itself, and knows no pauses.
@@ -45,10 +45,10 @@ const RETRY_DELAY_MS = 100;
 const REFUSALS_MAX = 50;
 
 /**
- * The models that one step of a session uses. Their `stream` runs the step in the process that ROUTE-1 to ROUTE-3 choose.
- * Without `served`, these are the given models, which run in this process.
+ * The port `Models` for one step of a session: its `stream` runs the step in the process that ROUTE-1 to ROUTE-3 choose.
+ * @param models run the step in this process. Without `served`, they are the result.
  */
-export function routedModels(
+export function modelsOfStep(
   models: Models,
   served: ServedPersonas | undefined,
   clock: Clock,

@@ -46,7 +46,7 @@ import { buildModelRequest } from './model-request.ts';
 import { provisionHandoff } from './provision-handoff.ts';
 import { isFailure, mcpServersOf, type ProvisionPorts, pinsOf, provisionSession } from './provision-session.ts';
 import { readOutcome } from './read-outcome.ts';
-import { routedModels } from './route-model-step.ts';
+import { modelsOfStep } from './route-model-step.ts';
 import { waitForPersonaMs } from './run-limits.ts';
 import { errorOutcome, INTERRUPTED, runToolCall } from './run-tool-call.ts';
 import { servedToolsIn } from './select-tools.ts';
@@ -401,7 +401,7 @@ export class SessionWorker implements EffectWorker {
     const rules = rulesOfSession(this.#ports, this.#ref.tenant, state.context.settings);
     const models = heldTo(rules, this.#ports.models);
     if (!served || !persona) return models;
-    return routedModels(models, served, clock, {
+    return modelsOfStep(models, served, clock, {
       ref: this.#ref,
       effectId,
       epoch: state.context.epoch,

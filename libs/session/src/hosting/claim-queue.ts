@@ -5,7 +5,7 @@
  */
 import type { ActiveSession } from '@coxswain/ports';
 import { subjects } from '@coxswain/protocol';
-import { SIDE_BY_SIDE } from './load-limit.ts';
+import { CONCURRENCY } from './load-limit.ts';
 
 interface Waiting {
   session: ActiveSession;
@@ -13,7 +13,7 @@ interface Waiting {
   readonly settle: () => void;
 }
 
-/** Claims sessions in order, {@link SIDE_BY_SIDE} at a time. */
+/** Claims sessions in order, {@link CONCURRENCY} at a time. */
 export class ClaimQueue {
   readonly #claim: (session: ActiveSession) => Promise<void>;
   readonly #waiting = new Map<string, Waiting>();
@@ -40,7 +40,7 @@ export class ClaimQueue {
       settle = resolve;
     });
     this.#waiting.set(key, { session, done, settle });
-    if (this.#underWay < SIDE_BY_SIDE) void this.#work();
+    if (this.#underWay < CONCURRENCY) void this.#work();
     return done;
   }
 

@@ -68,13 +68,13 @@ export class PassivatedCount {
   }
 
   /** Adds a session that is not in memory: a runner has passivated it, or a claim found no open effects. */
-  left(ref: SessionRef, summary: SessionSummary): void {
+  add(ref: SessionRef, summary: SessionSummary): void {
     this.#changed(ref);
     this.#tables.get(partitionOf(ref.sessionId))?.set(sessionKey(ref), summary);
   }
 
   /** Removes a session that is in memory now. */
-  came(ref: SessionRef): void {
+  remove(ref: SessionRef): void {
     this.#changed(ref);
     this.#tables.get(partitionOf(ref.sessionId))?.delete(sessionKey(ref));
   }

@@ -14,7 +14,7 @@ import { type LoadPorts, loadSession, readRecord } from '../journal/load-session
 import { JOURNAL_CODES } from '../runner/session-lifecycle.ts';
 import { statusOf } from '../runner/session-status.ts';
 import type { IndexWrites } from './index-writes.ts';
-import { sideBySide } from './load-limit.ts';
+import { forEachConcurrent } from './load-limit.ts';
 
 /** Sessions that are read at a time: few, as commands come first. */
 const AT_ONCE = 4;
@@ -100,14 +100,14 @@ async function fillIndex(
     const find = async (one: { readonly ref: SessionRef; at: string }) => {
       if (!ended.aborted) one.at = await newestAt(ports, one.ref);
     };
-    await sideBySide(missing, find, AT_ONCE);
+    await forEachConcurrent(missing, find, AT_ONCE);
     missing.sort((one, other) => (one.at < other.at ? -1 : Number(one.at > other.at)));
     const enter = async ({ ref }: { readonly ref: SessionRef }) => {
       if (ended.aborted) return;
       if (sessions.isHere(ref)) await index.mark(ref);
       else await fill(ports, index, ref);
     };
-    await sideBySide(missing, enter, AT_ONCE);
+    await forEachConcurrent(missing, enter, AT_ONCE);
     return true;
   } catch (error) {
     log.warn(

@@ -11,11 +11,11 @@
  *
  * Who owns a session, step by step:
  * - Which host has a partition: `#wanted`, by `assignPartitions` (assign-partitions.ts) or the option `partitions`.
- * - Which sessions of its partitions a host claims: `#applyNotes`, `#recheckAllNotes` and `findOwner`, by the notes;
- *   `#released`, after another host has left one; `#balanceOnce`, those of `#elsewhere` whose host is no longer alive;
+ * - Which sessions of its partitions a host claims: `#applyNotes`, `#recheckAllNotes` and `claimByNote`, by the notes;
+ *   `#sessionLeft`, after another host has left one; `#balanceOnce`, those of `#elsewhere` whose host is no longer alive;
  *   {@link NoteComparison}, if a note was lost.
  * - Whether a claim loads the session: `Host.claim` (session-host.ts), only if it has open effects. After a failure on
- *   this host, `Host.#wakeAfterBackOff` loads it in any case. After a record of another host, `findOwner` decides.
+ *   this host, `Host.#wakeAfterBackOff` loads it in any case. After a record of another host, `claimByNote` decides.
  * - How its runner becomes the owner: `SessionLifecycle.takeOwnership` (runner/session-lifecycle.ts) appends `owned` with the next
  *   epoch, unless the runner's own host and generation wrote the newest record.
  * - How the former owner notices: the journal refuses its next append, `resolveRefusedAppend` (journal/append-record.ts) returns
@@ -36,7 +36,7 @@ import { ClaimQueue } from './claim-queue.ts';
 import { type ComparisonPorts, NoteComparison } from './compare-notes.ts';
 import { HostPeers } from './host-peers.ts';
 import type { HostState } from './host-state.ts';
-import { sideBySide } from './load-limit.ts';
+import { forEachConcurrent } from './load-limit.ts';
 import type { PartitionedSessions } from './partitioned-sessions.ts';
 
 /** The ports of a host's partitions. */
@@ -64,7 +64,7 @@ const RECHECK_ELSEWHERE_MS = 1_000;
 const RECHECK_ALL_NOTES_MS = 15_000;
 /**
  * A `seq` that no command has. A notification with it carries no command: it asks a host whether it still has the session.
- * A host without the session answers `release`.
+ * A host without the session answers that it has left it (`announceSessionLeft`).
  */
 const ASKS_ONLY = 0;
 
@@ -129,7 +129,7 @@ export class HostPartitions {
       leaseExpired: (isDeclaredDead: boolean) => this.#leaseExpired(isDeclaredDead),
       heardAgain: () => void this.#heardAgain(),
       notified: (ref: SessionRef, seq: number) => this.#notified(ref, seq),
-      released: (ref: SessionRef) => this.#released(ref),
+      sessionLeft: (ref: SessionRef) => this.#sessionLeft(ref),
     };
     this.#peers = new HostPeers(ports, newName(), handlers, liveness);
   }
@@ -185,16 +185,16 @@ export class HostPartitions {
   }
 
   /**
-   * Finds the owner of a session that another host has appended to, by the note of the session. If the partition is
-   * assigned to this host and the note names this host or no host, claims the session, and waits for the claim. If the
-   * note names another live host, keeps the session in `#elsewhere`. If there is no note, it claims nothing:
-   * {@link NoteComparison} finds lost notes.
-   * @param mayTakeOver whether to claim the session also if its note names another host that is not alive. A host that is not
-   *   heard may still be alive, so callers wait first.
-   * @returns false if the note names another host that is not alive, and `mayTakeOver` is false: the caller looks again.
-   *   Rejects where the notes cannot be read.
+   * Claims a session that another host has appended to, if its note permits that, and waits for the claim. The first case
+   * that applies decides:
+   * - There is no note, or the partition is not this host's: claims nothing. {@link NoteComparison} finds lost notes.
+   * - The note names another live host: keeps the session in `#elsewhere`.
+   * - It names this host or no host: claims the session.
+   * - It names another host that is not alive: claims the session if `mayTakeOver`. A host that is not heard may still be
+   *   alive, so callers wait first.
+   * @returns false in the last case without `mayTakeOver`: the caller tries again. Rejects where the notes cannot be read.
    */
-  async findOwner(ref: SessionRef, mayTakeOver: boolean): Promise<boolean> {
+  async claimByNote(ref: SessionRef, mayTakeOver: boolean): Promise<boolean> {
     const notes = await this.#ports.active.list(partitionOf(ref.sessionId));
     const session = notes.find((note) => sessionKey(note.ref) === sessionKey(ref));
     if (!session || !this.isAssigned(ref)) return true;
@@ -220,8 +220,8 @@ export class HostPartitions {
   }
 
   /** Announces to the other hosts that this host has left a session with work. The host itself continues. */
-  release(ref: SessionRef): void {
-    this.#peers.release(ref);
+  announceSessionLeft(ref: SessionRef): void {
+    this.#peers.announceSessionLeft(ref);
   }
 
   /** Ends this host, with a last heartbeat. Call it after {@link retire}. */
@@ -297,7 +297,7 @@ export class HostPartitions {
    * read; the callers retry.
    */
   async #claimUnowned(partitions: readonly number[]): Promise<void> {
-    await sideBySide(partitions, async (p) => {
+    await forEachConcurrent(partitions, async (p) => {
       for (const session of await this.#applyNotes(p)) this.#queueClaim(session);
     });
   }
@@ -371,7 +371,7 @@ export class HostPartitions {
         );
         await this.#claimUnowned([...partitions]);
         // A note may name a host that has lost the session to a third host, which has left the session since. So ask
-        // the named host: if it does not have the session, it answers `release`.
+        // the named host: if it does not have the session, it answers that it has left it (`announceSessionLeft`).
         for (const { session } of this.#elsewhere.values())
           if (session.host !== null) this.#peers.notify(session.host, session.ref, ASKS_ONLY);
       });
@@ -396,7 +396,7 @@ export class HostPartitions {
       }
     };
     while (!this.#state.isLeaving)
-      await this.#runAfter(RECHECK_ALL_NOTES_MS, () => sideBySide([...this.#assigned], check));
+      await this.#runAfter(RECHECK_ALL_NOTES_MS, () => forEachConcurrent([...this.#assigned], check));
   }
 
   /** Compares journals with notes until the host leaves. Contract: does not reject. */
@@ -446,13 +446,13 @@ export class HostPartitions {
 
   /** Another host has passed a notification on, or asks whether this host still has the session. */
   #notified(ref: SessionRef, seq: number): void {
-    if (!this.#sessions.isHere(ref)) this.#peers.release(ref);
+    if (!this.#sessions.isHere(ref)) this.#peers.announceSessionLeft(ref);
     // Without `ack`: the host that sent the notification has the delivery.
     else if (seq !== ASKS_ONLY) this.#sessions.notify({ ref, seq });
   }
 
   /** Another host has left a session, or does not have it: claims it, if its partition is assigned to this host. */
-  #released(ref: SessionRef): void {
+  #sessionLeft(ref: SessionRef): void {
     if (!this.isAssigned(ref) || this.#state.isLeaving) return;
     const entry = this.#elsewhere.get(sessionKey(ref));
     void this.#claims.add(entry ? { ...entry.session, host: null } : { ref, host: null, revision: 0 });

@@ -34,8 +34,8 @@ export interface HostPeersHandlers {
    * @param seq the command's place in the command stream; 0 only asks whether this host has the session.
    */
   notified(ref: SessionRef, seq: number): void;
-  /** A host has left a session that waits for its next host, or does not have a session that it was asked for. */
-  released(ref: SessionRef): void;
+  /** A host has left a session that waits for its next host, or does not have a session that it was asked about. */
+  sessionLeft(ref: SessionRef): void;
 }
 
 /** Maximum of own heartbeats that have not come back yet. Beyond it, the oldest is no longer awaited. */
@@ -167,9 +167,9 @@ export class HostPeers {
     this.#channel.notify(host, ref, seq);
   }
 
-  /** Announces that this host has left a session, or does not have a session that it was asked for. */
-  release(ref: SessionRef): void {
-    this.#channel.release(ref);
+  /** Announces that this host has left a session, or does not have a session that it was asked about. */
+  announceSessionLeft(ref: SessionRef): void {
+    this.#channel.announceSessionLeft(ref);
   }
 
   async #open(): Promise<void> {
@@ -184,7 +184,7 @@ export class HostPeers {
         if (this.#hear(beat, this.#clock.monotonicMs() - ageMs()) && isOpen) this.#handlers.changed();
       },
       notified: (ref, seq) => this.#handlers.notified(ref, seq),
-      released: (ref) => this.#handlers.released(ref),
+      sessionLeft: (ref) => this.#handlers.sessionLeft(ref),
     });
     isOpen = true;
     this.#heardOwnMs = this.#clock.monotonicMs();

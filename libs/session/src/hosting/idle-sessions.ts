@@ -3,7 +3,7 @@ import type { Clock } from '@coxswain/ports';
 import type { SessionRunner } from '../runner/session-runner.ts';
 import type { HostOptions } from './host-interface.ts';
 import type { HostState } from './host-state.ts';
-import { sideBySide } from './load-limit.ts';
+import { forEachConcurrent } from './load-limit.ts';
 
 const PASSIVATE_AFTER_MS = 30_000;
 const LOOK_EVERY_MS = 5_000;
@@ -22,7 +22,7 @@ export async function passivateIdle(
   while (!state.ended.aborted) {
     await clock.sleep(sweepEveryMs, state.ended);
     // Each is checked at its own time: it may have got work while others were passivated.
-    await sideBySide([...runners.values()], async (runner) => {
+    await forEachConcurrent([...runners.values()], async (runner) => {
       if (state.isLeaving) return;
       if (runner.idleMs() > passivateAfterMs) await runner.passivate();
       else runner.releaseMemory();

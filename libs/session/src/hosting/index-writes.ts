@@ -7,7 +7,7 @@
  */
 import type { Log, SessionIndex } from '@coxswain/ports';
 import { type SessionIndexEntry, type SessionRef, subjects } from '@coxswain/protocol';
-import { sideBySide } from './load-limit.ts';
+import { forEachConcurrent } from './load-limit.ts';
 
 /**
  * Maximum number of owed writes. A write beyond it is dropped. Its session is written to the index when it leaves
@@ -18,6 +18,14 @@ const OWED_MAX = 10_000;
 const REPEATED_AT_ONCE = 8;
 
 type Write = (index: SessionIndex) => Promise<unknown>;
+
+/**
+ * What the index gets of a session that leaves memory:
+ * - its entry, which lists show
+ * - `mark`: a mark, so that lists read its journal
+ * - `prune`: nothing, and a session without a journal loses its mark (`SessionIndex.prune`)
+ */
+export type IndexUpdate = SessionIndexEntry | 'mark' | 'prune';
 
 interface Owed {
   readonly again: Write;
@@ -57,26 +65,19 @@ export class IndexWrites {
   }
 
   /**
-   * Writes what lists show of a session that leaves memory.
-   * @param entry its entry. Null: a session without a journal loses its mark, another keeps it (`SessionIndex.prune`).
-   *   Undefined: it gets a mark.
+   * Updates the index for a session that leaves memory.
    * @param mark the revision of this host's mark; 0 if none is known.
    * @param onStored called once this is written; at once without an index; never if the write is dropped. An owed entry
    *   is repeated as a mark. Errors of `onStored` are thrown here, or logged if it is called later.
    */
-  async replace(
-    ref: SessionRef,
-    entry: SessionIndexEntry | null | undefined,
-    mark: number,
-    onStored: () => Promise<void>,
-  ): Promise<void> {
-    const again: Write = (index) => (entry === null ? index.prune(ref) : index.mark(ref));
-    const replace: Write = async (index) => {
+  async update(ref: SessionRef, update: IndexUpdate, mark: number, onStored: () => Promise<void>): Promise<void> {
+    const again: Write = (index) => (update === 'prune' ? index.prune(ref) : index.mark(ref));
+    const write: Write = async (index) => {
       // If `put` stores nothing, another host has marked the session since, and may have stored its own entry: a mark
       // is right in any case.
-      if (!entry || !(await index.put(ref, entry, mark))) await again(index);
+      if (typeof update === 'string' || !(await index.put(ref, update, mark))) await again(index);
     };
-    await this.#write(ref, replace, again, onStored);
+    await this.#write(ref, write, again, onStored);
   }
 
   /** Drops the owed write of a session: a newer write replaces it, or the next host of the session marks it. */
@@ -100,7 +101,7 @@ export class IndexWrites {
     const index = this.#index;
     if (!index) return;
     while (this.#owed.size > 0) {
-      await sideBySide(
+      await forEachConcurrent(
         [...this.#owed],
         async ([key, owed]) => {
           if (this.#owed.get(key) !== owed) return;

@@ -22,7 +22,7 @@ import type { Log } from '@coxswain/ports';
 import { type SessionRef, sessionKey } from '@coxswain/protocol';
 import { logLostFeedback } from '../runner/feedback-buffer.ts';
 import type { Carried } from '../runner/session-exit.ts';
-import { noteLate } from '../runner/session-work.ts';
+import { logLateOutcome } from '../runner/session-work.ts';
 
 /** Bounds of what a host keeps. Beyond them it drops the oldest. */
 export interface LeftoverBounds {
@@ -82,7 +82,7 @@ export class Leftovers {
   #drop(kept: Kept): void {
     const { ref, carried } = kept;
     this.#remove(kept);
-    for (const effectId of carried.outcomes.keys()) noteLate(this.#log, ref.sessionId, effectId);
+    for (const effectId of carried.outcomes.keys()) logLateOutcome(this.#log, ref.sessionId, effectId);
     if (!carried.feedback.isEmpty) logLostFeedback(this.#log, ref.sessionId);
   }
 

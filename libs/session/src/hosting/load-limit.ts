@@ -1,11 +1,11 @@
 /**
  * Bounds how many sessions load at a time, in the order of the requests. If a host loaded a thousand notified sessions at
- * once, each would be as late as the last. {@link sideBySide} bounds other work on many sessions or partitions.
+ * once, each would be as late as the last. {@link forEachConcurrent} bounds other work on many sessions or partitions.
  */
 import type { Clock } from '@coxswain/ports';
 
 /** The default bound, of loads and other work: enough to keep a store busy that answers within three milliseconds. */
-export const SIDE_BY_SIDE = 32;
+export const CONCURRENCY = 32;
 
 /**
  * How long one load counts against the bound at most, milliseconds. A very long journal, or one that does not answer, then no
@@ -20,7 +20,7 @@ export class LoadLimit {
   readonly #waiting: (() => void)[] = [];
 
   /** @param atOnce the bound. */
-  constructor(clock: Pick<Clock, 'sleep'>, atOnce = SIDE_BY_SIDE) {
+  constructor(clock: Pick<Clock, 'sleep'>, atOnce = CONCURRENCY) {
     this.#clock = clock;
     this.#free = atOnce;
   }
@@ -50,10 +50,10 @@ export class LoadLimit {
  * and an outage stops them soon: after `atOnce` rejections the remaining items are not run.
  * @throws one of the rejections, after all workers have ended.
  */
-export async function sideBySide<T>(
+export async function forEachConcurrent<T>(
   all: readonly T[],
   one: (item: T) => Promise<void>,
-  atOnce = SIDE_BY_SIDE,
+  atOnce = CONCURRENCY,
 ): Promise<void> {
   const left = all.values();
   const worker = async () => {

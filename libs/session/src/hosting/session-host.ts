@@ -8,7 +8,7 @@
  * |---|---|---|
  * | `SessionRunner.leave` | The work of one session here, at once. | The host, its other sessions. |
  * | `Host.#runnerLeft` | Nothing: it follows each `leave`. By the reason, it keeps leftovers, writes or removes the note, or retries. | |
- * | `HostPartitions.release` | Nothing: it announces to other hosts that a session with work was left. | |
+ * | `HostPartitions.announceSessionLeft` | Nothing: it announces to other hosts that a session with work was left. | |
  * | `Host.transfer` | The work of the sessions of lost partitions, each when it is drained (`drainSessions`). | The host. |
  * | `Host.abandonSessions` | The work of all sessions, at once: when the host is cut off (host-state.ts), and in `abandon`. | The host. |
  * | `HostPartitions.retire` | The intake: no deliveries, no new claims. The inbox is closed. | The sessions in memory, the heartbeats. |
@@ -267,16 +267,17 @@ class Host implements SessionHost, PartitionedSessions {
         if (record) void this.#countAndSnapshot(ref);
         if (record && !this.#isOwnRecord(record.attempt))
           this.dropLeftovers((one) => sessionKey(one) === sessionKey(ref));
-        return this.#notes.forget(ref, record ? { revision } : { revision, entry: null });
+        // A mark, because the writer of the note may have failed to set it.
+        return this.#notes.forget(ref, record ? 'mark' : 'prune', revision);
       }
     } catch (error) {
       // A deleted session has no work, even if a deletion from outside has left effects open.
-      if (isDeleted(error)) return this.#notes.forget(ref, { revision });
+      if (isDeleted(error)) return this.#notes.forget(ref, 'mark', revision);
       this.#ports.log.error(
         { session_id: ref.sessionId, error: (error as Error).message },
         'a session cannot be claimed now',
       );
-      void this.#wakeAfterBackOff(ref, sessionKey(ref));
+      void this.#wakeAfterBackOff(ref);
       return;
     }
     await this.#wake(ref, { newest });
@@ -319,7 +320,7 @@ class Host implements SessionHost, PartitionedSessions {
         const { tail, ...session } = await loadSession(this.#ports, ref, false);
         const summary = summaryOf(session.actor.state);
         if (tail > 0) await this.#ports.snapshots.put(ref, snapshotBytes(session), summary);
-        if (!this.isHere(ref) && this.#partitions.isAssigned(ref)) passivated.left(ref, summary);
+        if (!this.isHere(ref) && this.#partitions.isAssigned(ref)) passivated.add(ref, summary);
       });
     } catch (error) {
       this.#ports.log.debug({ session_id: ref.sessionId, error: (error as Error).message }, 'a session is not counted');
@@ -376,7 +377,7 @@ class Host implements SessionHost, PartitionedSessions {
       carried,
     );
     this.#runners.set(key, runner);
-    this.#passivated?.came(ref);
+    this.#passivated?.remove(ref);
     return runner;
   }
 
@@ -407,15 +408,15 @@ class Host implements SessionHost, PartitionedSessions {
     this.#leftovers.keep(ref, left.carried);
     if (left.reason === 'foreign_writer') this.dropLeftovers((one) => sessionKey(one) === key);
     if (left.reason === 'passivated') {
-      if (summary && isPassivatedHere) this.#passivated?.left(ref, summary);
+      if (summary && isPassivatedHere) this.#passivated?.add(ref, summary);
       this.#retries.delete(key);
       const status = runner?.status;
-      this.#notes.forget(ref, { entry: status && left.hasWritten ? indexEntryOf(status) : null });
+      this.#notes.forget(ref, status && left.hasWritten ? indexEntryOf(status) : 'prune');
       return;
     }
     this.#generation++;
     if (left.reason === 'handed_over') {
-      this.#notes.offer(ref, () => this.#partitions.release(ref));
+      this.#notes.offer(ref, () => this.#partitions.announceSessionLeft(ref));
       return;
     }
     this.#notes.untrack(ref);
@@ -428,7 +429,7 @@ class Host implements SessionHost, PartitionedSessions {
     // of another writer: there each attempt may write before it fails again.
     const keepsBackOff = left.reason === 'unrecoverable' || left.reason === 'foreign_writer';
     if (left.hasWritten && !keepsBackOff) this.#retries.delete(key);
-    void this.#wakeAfterBackOff(ref, key, left.reason === 'foreign_writer');
+    void this.#wakeAfterBackOff(ref, left.reason === 'foreign_writer');
   }
 
   /**
@@ -436,9 +437,10 @@ class Host implements SessionHost, PartitionedSessions {
    * runner has left it because of a failure, another host's record or a late append. A command may have loaded the
    * session meanwhile. It is woken all the same, because loading starts no effects.
    * @param isOthers whether another host has appended to the session. That host may have left the session since: the
-   *   note of the session decides (`HostPartitions.findOwner`).
+   *   note of the session decides (`HostPartitions.claimByNote`).
    */
-  async #wakeAfterBackOff(ref: SessionRef, key: string, isOthers = false): Promise<void> {
+  async #wakeAfterBackOff(ref: SessionRef, isOthers = false): Promise<void> {
+    const key = sessionKey(ref);
     const failures = (this.#retries.get(key) ?? 0) + 1;
     this.#retries.set(key, failures);
     const delayMs = delayAfter(failures, CLAIM_BACK_OFF);
@@ -446,12 +448,12 @@ class Host implements SessionHost, PartitionedSessions {
     if (this.#state.isLeaving) return;
     if (!this.#partitions.isAssigned(ref)) return void this.#retries.delete(key);
     // The partition has moved and come back. A claim now would stop the calls that the other host lets end.
-    if (!this.#partitions.hasReadNotes(ref)) return void this.#wakeAfterBackOff(ref, key, isOthers);
+    if (!this.#partitions.hasReadNotes(ref)) return void this.#wakeAfterBackOff(ref, isOthers);
     if (this.#partitions.isKeptByOther(ref)) return;
     if (!isOthers) return void this.#runner(ref).wake();
-    // If the notes cannot be read, the owner stays unknown.
-    const isKnown = await this.#partitions.findOwner(ref, delayMs === CLAIM_BACK_OFF.maxMs).catch(() => false);
-    if (!isKnown) void this.#wakeAfterBackOff(ref, key, true);
+    // If the notes cannot be read, this host tries again.
+    const isDecided = await this.#partitions.claimByNote(ref, delayMs === CLAIM_BACK_OFF.maxMs).catch(() => false);
+    if (!isDecided) void this.#wakeAfterBackOff(ref, true);
   }
 }
 

@@ -2,10 +2,21 @@
  * This host's notes of its active sessions, and the marks and entries of these sessions in the index. A lost note delays the
  * next claim. The first note precedes the first record of a session here, and so does the mark if the index works
  * (index-writes.ts). Later writes delay no step. `NoteComparison` (compare-notes.ts) finds lost notes.
+ *
+ * | when | the note | the index |
+ * |---|---|---|
+ * | A runner loads the session, or the idle session has work again. | names this host | a mark |
+ * | It is passivated (`Host.#runnerLeft`). | removed | its entry if this runner has written a record, otherwise `prune` |
+ * | A claim finds no open effects, or a tombstone (`Host.claim`). | removed | a mark; without a record `prune` |
+ * | It is deleted here. | removed | unchanged; a mark while this host's mark is owed |
+ * | It is offered to its next host. | without a host | unchanged |
+ * | Its runner leaves it for another reason. | unchanged | unchanged |
+ *
+ * In the last two cases an owed write to the index is dropped. `keepIndexFilled` (fill-index.ts) finds missing entries.
  */
 import type { ActiveSessions, Log } from '@coxswain/ports';
-import { type SessionIndexEntry, type SessionRef, subjects } from '@coxswain/protocol';
-import type { IndexWrites } from './index-writes.ts';
+import { type SessionRef, subjects } from '@coxswain/protocol';
+import type { IndexUpdate, IndexWrites } from './index-writes.ts';
 
 interface Noted {
   /** The revision of the session's note. */
@@ -66,19 +77,15 @@ export class SessionNotes {
   /**
    * Removes the note: the session has no work. First writes the session to the index. While that write is owed, the
    * note stays.
+   * @param update what the index gets.
    * @param revision the revision of a note that this host has found. Without it, the note that this host has written is
    *   removed.
-   * @param entry what lists show of the session from then on. Null: a session without a journal loses its mark, another
-   *   keeps it. Without `entry`, the session is marked, because the writer of the note may have failed to do so.
    */
-  forget(
-    ref: SessionRef,
-    { revision, entry }: { readonly revision?: number; readonly entry?: SessionIndexEntry | null } = {},
-  ): void {
+  forget(ref: SessionRef, update: IndexUpdate, revision?: number): void {
     const own = this.untrack(ref);
     this.#write(ref, async () => {
       const noted = await own;
-      await this.#index.replace(ref, entry, noted?.mark ?? 0, async () => {
+      await this.#index.update(ref, update, noted?.mark ?? 0, async () => {
         const note = revision ?? noted?.note;
         if (note) await this.#active.forget(ref, note);
       });
@@ -97,7 +104,7 @@ export class SessionNotes {
       const forget = () => this.#active.forget(ref, noted.note);
       // Without a mark, the index may show the session as it was before its deletion.
       if (noted.mark > 0) await forget();
-      else await this.#index.replace(ref, undefined, noted.mark, forget);
+      else await this.#index.update(ref, 'mark', noted.mark, forget);
     });
   }
 

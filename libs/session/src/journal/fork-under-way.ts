@@ -1,7 +1,7 @@
 /** Finds unfinished forks of a session, among the sessions that hosts work on. */
 import type { ActiveSessions, Blobs, Journal } from '@coxswain/ports';
 import { type CopyOrigin, type ErrorCode, PARTITIONS, type SessionRef } from '@coxswain/protocol';
-import { sideBySide } from '../hosting/load-limit.ts';
+import { forEachConcurrent } from '../hosting/load-limit.ts';
 import { unfinishedCopyAfter } from './copy-state.ts';
 import { firstRecord } from './ended-record.ts';
 import { readRecord } from './load-session.ts';
@@ -26,7 +26,7 @@ export async function forkUnderWay(
 ): Promise<ForkUnderWay> {
   const seen = new Set<ForkUnderWay>();
   const partitions = Array.from({ length: PARTITIONS }, (_, p) => p);
-  await sideBySide(partitions, async (p) => {
+  await forEachConcurrent(partitions, async (p) => {
     for (const { ref } of await ports.active.list(p)) {
       if (seen.has('yes')) return;
       if (ref.tenant === origin.tenant && ref.sessionId !== origin.sessionId)

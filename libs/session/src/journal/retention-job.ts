@@ -11,7 +11,7 @@
  */
 import type { Log, PurgesWithin } from '@coxswain/ports';
 import { BOUNDS, RecordNotServedError, type SessionRef, subjects, tombstoneIn } from '@coxswain/protocol';
-import { SIDE_BY_SIDE, sideBySide } from '../hosting/load-limit.ts';
+import { CONCURRENCY, forEachConcurrent } from '../hosting/load-limit.ts';
 import { type DeletePorts, deleteSession } from './delete-from-outside.ts';
 import { sweepBlobs } from './sweep.ts';
 
@@ -77,7 +77,7 @@ export function startRetentionJob(
     let some: SessionRef[] = [];
     let purgeAtMs = clock.monotonicMs() + lookEveryMs;
     const findSome = async () => {
-      await sideBySide(some, findOne);
+      await forEachConcurrent(some, findOne);
       some = [];
       if (waiting.size < WAITING_MAX && clock.monotonicMs() < purgeAtMs) return;
       // Reading a very large bus takes longer than a deletion may wait.
@@ -91,7 +91,7 @@ export function startRetentionJob(
       for await (const ref of journal.sessions(tenant)) {
         if (stopped.signal.aborted) return;
         some.push(ref);
-        if (some.length >= SIDE_BY_SIDE) await findSome();
+        if (some.length >= CONCURRENCY) await findSome();
       }
     }
     await findSome();
@@ -118,7 +118,7 @@ export function startRetentionJob(
   }
 
   function purgeWaiting(): Promise<void> {
-    return sideBySide([...waiting.values()], purgeOne);
+    return forEachConcurrent([...waiting.values()], purgeOne);
   }
 
   async function purgeOne(ref: SessionRef): Promise<void> {

@@ -16,7 +16,7 @@ import {
   type SessionRef,
   tombstoneIn,
 } from '@coxswain/protocol';
-import { SIDE_BY_SIDE } from '../hosting/load-limit.ts';
+import { CONCURRENCY } from '../hosting/load-limit.ts';
 import { type DeletePorts, type Deletion, deleteSession, hashesIn } from './delete-from-outside.ts';
 import { isAtRest } from './ended-record.ts';
 
@@ -91,7 +91,7 @@ async function* dueIn(
   };
   for await (const ref of ports.journal.sessions(tenant)) {
     some.push(ref);
-    if (some.length >= SIDE_BY_SIDE) yield* await due();
+    if (some.length >= CONCURRENCY) yield* await due();
   }
   yield* await due();
 }

@@ -156,7 +156,7 @@ export class SessionIntake {
     const input = inputOfTimer(command);
     if (input === null) return true;
     const isWanted = awaitedTimers(session.actor.state).some(({ id }) => id === input.effect_id);
-    if (!isWanted) return this.#lifecycle.isNewest(session);
+    if (!isWanted) return this.#lifecycle.confirmNewest(session);
     try {
       return await this.#judge(session, input, place);
     } catch (error) {
@@ -222,7 +222,7 @@ export class SessionIntake {
    */
   async #compareStart(session: Live, input: CommandInput): Promise<CommandInput | boolean> {
     // Another host may have deleted the session meanwhile.
-    if (!(await this.#lifecycle.isNewest(session))) return false;
+    if (!(await this.#lifecycle.confirmNewest(session))) return false;
     try {
       const repeated = await repeatedStart(this.#ports, this.#ref, input);
       if (repeated === null) return input;
@@ -266,7 +266,7 @@ export class SessionIntake {
     if (decision.kind !== 'rejected') return null;
     // A command that has its problem before the machine decides is invalid in every state. Any other may be valid in a
     // state that another host has made.
-    if (!input.problem && !(await this.#lifecycle.isNewest(session))) return false;
+    if (!input.problem && !(await this.#lifecycle.confirmNewest(session))) return false;
     return this.#rejectUnrecorded(session, place, checked, decision.events[0], 'rejections');
   }
 

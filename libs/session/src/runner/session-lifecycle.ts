@@ -1,5 +1,5 @@
 /**
- * The life of a session on its host: load it from the journal, own it with the first record here, and load it again after
+ * The life of a session on its host: load it from the journal, own it before its first record here, and load it again after
  * a failure. {@link SessionExit} ends it. Whether a claim ends a run: `decideOwned` (libs/turn, owners.ts).
  */
 import type { StoredRecord } from '@coxswain/ports';
@@ -198,12 +198,12 @@ export class SessionLifecycle {
   }
 
   /**
-   * Whether the loaded session has the newest record of its journal. Ask before a decision that leaves no record: no fence
-   * checks such a decision, and another host may have appended since.
+   * Confirms that the loaded session has the newest record of its journal; otherwise the runner leaves the session. Call it
+   * before a decision that leaves no record: no fence checks such a decision, and another host may have appended since.
    * @returns false where the journal cannot be read now.
-   * @throws {SessionLeft} where the journal has a later record or a tombstone: the runner leaves the session.
+   * @throws {SessionLeft} where the journal has a later record or a tombstone.
    */
-  async isNewest(session: Live): Promise<boolean> {
+  async confirmNewest(session: Live): Promise<boolean> {
     let later: StoredRecord | null;
     try {
       later = await this.#ports.journal.firstAfter(this.#ref, session.fence);

@@ -355,7 +355,7 @@ export class SessionRunner {
 
   async #handleWake(session: Live, { mayBeOutdated, handled }: Extract<Job, { kind: 'wake' }>): Promise<void> {
     // The loaded state may be outdated: if this runner has appended nothing since, no fence has checked it.
-    if (mayBeOutdated && !(await this.#lifecycle.isNewest(session))) {
+    if (mayBeOutdated && !(await this.#lifecycle.confirmNewest(session))) {
       this.#exit.leave('journal_unavailable', 'the writer of the last record is unknown');
       return;
     }

@@ -46,7 +46,7 @@ export class SessionWork {
   /** Whether there was work at the last reconciliation. */
   #hadWork = false;
   /** Whether an effect of {@link DRAINED} was not started by the last reconciliation: the host has no lease (`mayStartEffects`). */
-  #isHeldBack = false;
+  #hasDeferredEffect = false;
   #isQuiescing = false;
 
   constructor(
@@ -69,7 +69,7 @@ export class SessionWork {
    *   not know that it has not started
    */
   get hasWorkToDrain(): boolean {
-    return this.#unacknowledged > 0 || this.#isHeldBack || this.effects.mustEnd(DRAINED);
+    return this.#unacknowledged > 0 || this.#hasDeferredEffect || this.effects.mustEnd(DRAINED);
   }
 
   /** Whether no effect runs, and the stores outside the journal have acknowledged everything. */
@@ -116,7 +116,7 @@ export class SessionWork {
       work,
       ({ kind }) => this.#options.mayStartEffects() && !(this.#isQuiescing && ASKS_MODEL.includes(kind)),
     );
-    this.#isHeldBack = work.some(({ id, kind }) => DRAINED.includes(kind) && !this.effects.has(id));
+    this.#hasDeferredEffect = work.some(({ id, kind }) => DRAINED.includes(kind) && !this.effects.has(id));
   }
 
   /**
@@ -268,7 +268,7 @@ export class EffectTable {
     for (const id of this.#outcomes.keys()) {
       if (ids.has(id)) continue;
       this.#outcomes.delete(id);
-      noteLate(this.#log, this.#sessionId, id);
+      logLateOutcome(this.#log, this.#sessionId, id);
     }
   }
 
@@ -338,7 +338,7 @@ export class EffectTable {
     if (entry.settled || this.#closed || this.#started.get(id) !== entry) {
       const call =
         'callId' in entry.effect && entry.effect.callId !== undefined ? { call_id: entry.effect.callId } : {};
-      noteLate(this.#log, this.#sessionId, id, { kind, ...call });
+      logLateOutcome(this.#log, this.#sessionId, id, { kind, ...call });
       entry.settled = true;
       return;
     }
@@ -355,7 +355,7 @@ function isOrderToStop({ kind }: WorkEffect): boolean {
 }
 
 /** Logs an outcome that is dropped: its effect is no longer open, or the runner has left the session. */
-export function noteLate(
+export function logLateOutcome(
   log: Log,
   sessionId: string,
   effectId: string,

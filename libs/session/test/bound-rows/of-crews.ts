@@ -1,6 +1,6 @@
 /** Bounds of what sessions do to each other: how many and how deep, what they hand on, and how often it is sent. */
 import { BOUNDS, parseBody, textOf } from '@coxswain/protocol';
-import { handedOn, type SessionState } from '@coxswain/turn';
+import { remindersForChild, type SessionState } from '@coxswain/turn';
 import { type CrewBed, crewBed, delegate } from '../crew-bed.ts';
 import { ask, call, say } from '../fake-model.ts';
 import { testBed } from '../test-bed.ts';
@@ -30,7 +30,7 @@ function leftOut(...lengths: readonly number[]): { readonly units: number; reado
     role_hint: 'system_reminder',
   }));
   const context = { session_id: 's1', reminders } as unknown as SessionState['context'];
-  const handed = handedOn(context);
+  const handed = remindersForChild(context);
   return { units: handed.reminders.map((one) => JSON.stringify(one)).join('').length, left: handed.leftOut };
 }
 

@@ -18,7 +18,7 @@ import { EMPTY_STALLS, type StallsState } from '../slices/stalls/state.ts';
 import { EMPTY_STEPS, type StepsState } from '../slices/steps/state.ts';
 import { EMPTY_SUSPENSION, type SuspensionState } from '../slices/suspension/state.ts';
 import { type CommandMemory, EMPTY_COMMAND_MEMORY } from './command-memory.ts';
-import { emptyPlace, type PlaceState } from './place.ts';
+import { emptyPlace, type PlaceState } from './journal-place.ts';
 
 /** The context. Snake case, because snapshots contain it as data. */
 export interface SessionContext

@@ -29,7 +29,7 @@ import {
 } from '../slices/children/children.ts';
 import { decideCompact } from '../slices/compaction/compaction.ts';
 import { decideHooksChanged } from '../slices/hooks/consult.ts';
-import { decideConsult } from '../slices/hooks/hook-answers.ts';
+import { decideConsult } from '../slices/hooks/consult-outcome.ts';
 import { decideFeedbackCommand } from '../slices/hooks/jobs.ts';
 import { decideFeedback } from '../slices/injections/feedback.ts';
 import { decideInjection, decideReplace, decideRevoke } from '../slices/injections/queue.ts';
@@ -41,11 +41,11 @@ import { decidePrompt, decidePromptOrSteer, decideStart } from '../slices/runs/r
 import { decideStop } from '../slices/runs/stop-conditions.ts';
 import { decidePersonaStep } from '../slices/steps/persona-waits.ts';
 import { decideResume, decideSignal, decideSuspend, withoutInvalidSuspension } from '../slices/suspension/requests.ts';
-import { decideTimer } from '../slices/suspension/timers.ts';
 import { isTooOld, outcomeOfCommand } from './command-memory.ts';
 import { type Command, typedCommand } from './commands.ts';
 import { type Decision, events, late, reject, withOutcome } from './decision.ts';
 import { openEffectIds } from './effects.ts';
+import { decideTimer } from './timers.ts';
 
 /**
  * Decides one input. Pure.

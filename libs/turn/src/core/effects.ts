@@ -9,14 +9,14 @@ import { callEffects } from '../slices/calls/batch.ts';
 import { parentReportEffects } from '../slices/children/children.ts';
 import { compactionEffects } from '../slices/compaction/compaction.ts';
 import { isReprovisioning } from '../slices/copies/copies.ts';
-import { consultEffects } from '../slices/hooks/hook-answers.ts';
+import { consultEffects } from '../slices/hooks/consult-outcome.ts';
 import { closingEffects } from '../slices/runs/ending.ts';
 import { modelEffects } from '../slices/runs/model-answers.ts';
 import { provisionEffects } from '../slices/runs/provision.ts';
 import { stopCheckEffects } from '../slices/runs/stop-conditions.ts';
-import { awaitedTimers } from '../slices/suspension/timers.ts';
 import type { SessionContext } from './context.ts';
 import type { AbortOrder, Effect } from './effect.ts';
+import { awaitedTimers } from './timers.ts';
 
 /** All required effects: the work, in the order in which the host starts it, then the timers. Pure. */
 export function effectsOf(state: MachineState): readonly Effect[] {

@@ -10,7 +10,7 @@ import { runCancelled } from '../slices/runs/ending.ts';
 import { resumeTaken, suspendLapsed } from '../slices/suspension/requests.ts';
 import { noteCommand } from './command-memory.ts';
 import type { SessionContext } from './context.ts';
-import type { Placed } from './place.ts';
+import type { Placed } from './journal-place.ts';
 
 type Change = Partial<SessionContext>;
 

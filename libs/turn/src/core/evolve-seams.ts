@@ -1,6 +1,6 @@
 /**
  * The changes of the context by a passed seam (event `loop_checkpoint`): a dispatch table over the slices. Those by the
- * messages that the seam delivers are separate: `deliveredAt` (injections/seams.ts).
+ * messages that the seam delivers are separate: `deliveredAt` (injections/seam-passes.ts).
  */
 
 import type { SeamKind } from '@coxswain/protocol';
@@ -14,7 +14,7 @@ import { closingOpened } from '../slices/runs/ending.ts';
 import { modelCallOpened } from '../slices/runs/model-answers.ts';
 import { daemonJobEnded } from '../slices/suspension/daemon.ts';
 import type { SessionContext } from './context.ts';
-import type { Placed } from './place.ts';
+import type { Placed } from './journal-place.ts';
 
 type Change = Partial<SessionContext>;
 

@@ -8,9 +8,15 @@ import type { EventType } from '@coxswain/protocol';
 import { approvalDecided, approvalRequested } from '../slices/approvals/approvals.ts';
 import { editAnswered, editProposed } from '../slices/approvals/edited-calls.ts';
 import { rulesAfter } from '../slices/approvals/remembered.ts';
-import { clockStarted, clockStopped, spent, summaryPaid, thresholdReported } from '../slices/budgets/spending.ts';
+import {
+  answerUsageAdded,
+  clockStarted,
+  clockStopped,
+  compactionUsageAdded,
+  thresholdReported,
+} from '../slices/budgets/spending.ts';
 import { editedFiles } from '../slices/calls/outcome.ts';
-import { accepted, approvalNoticeSettled } from '../slices/calls/row-changes.ts';
+import { acceptRow, settleNotice } from '../slices/calls/row-changes.ts';
 import { changeCall, noteOnCall } from '../slices/calls/table.ts';
 import {
   callArgsRewritten,
@@ -25,12 +31,12 @@ import { viewAfter } from '../slices/compaction/view-account.ts';
 import { settingsChanged } from '../slices/copies/copies.ts';
 import { announced, withAnnouncement } from '../slices/hooks/announcements.ts';
 import { hookAsked, hookVetoed } from '../slices/hooks/consult.ts';
-import { consultEnded } from '../slices/hooks/hook-answers.ts';
+import { consultEnded } from '../slices/hooks/consult-outcome.ts';
 import { jobsAfter, withDeferredReport } from '../slices/hooks/jobs.ts';
 import { feedbackNoted } from '../slices/injections/feedback.ts';
 import { guardEnded, injectionBlocked } from '../slices/injections/message-hooks.ts';
 import { collapse, injectionReceived, markBlocked } from '../slices/injections/queue.ts';
-import { deliveredAt, messageInjected } from '../slices/injections/seams.ts';
+import { deliveredAt, messageInjected } from '../slices/injections/seam-passes.ts';
 import { fired, reminderEnded, reminderInherited, remindersAfterCompaction } from '../slices/reminders/reminders.ts';
 import { runFailed } from '../slices/runs/ending.ts';
 import { answered } from '../slices/runs/model-answers.ts';
@@ -45,13 +51,13 @@ import { stepEvolved } from '../slices/steps/steps.ts';
 import { daemonJobStarted } from '../slices/suspension/daemon.ts';
 import { signalReceived, suspendRequested } from '../slices/suspension/requests.ts';
 import { resumed, suspended } from '../slices/suspension/suspension.ts';
-import { timerFired } from '../slices/suspension/timers.ts';
 import { noteCommand, noteSourceCommand } from './command-memory.ts';
 import { copyContext, type SessionContext } from './context.ts';
 import { controlled } from './evolve-controls.ts';
 import { seamPassed } from './evolve-seams.ts';
-import type { Placed, PlacedEvent } from './place.ts';
+import type { Placed, PlacedEvent } from './journal-place.ts';
 import { AT_RUN_END, AT_RUN_START, AT_TURN_START } from './resets.ts';
+import { timerFired } from './timers.ts';
 
 type Change = Partial<SessionContext>;
 
@@ -140,14 +146,14 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
 
   // ---- calls and approvals ----
   call_started: [callStarted],
-  call_accepted: [(context, { call_id, epoch }) => changeCall(context, call_id, (row) => accepted(row, epoch))],
+  call_accepted: [(context, { call_id, epoch }) => changeCall(context, call_id, (row) => acceptRow(row, epoch))],
   call_cancel_requested: [callCancelRequested],
   call_args_rewritten: [callArgsRewritten],
   call_returned: [callReturned],
   call_ended: [childAfterCall, callEnded],
   files_edited: [(context, event) => ({ edited: editedFiles(context, event.paths) })],
   approval_requested: [approvalRequested],
-  approval_notified: [(context, event) => changeCall(context, event.call_id, approvalNoticeSettled)],
+  approval_notified: [(context, event) => changeCall(context, event.call_id, settleNotice)],
   approval_decided: [approvalDecided],
   edited_call_proposed: [editProposed],
   edited_call_checked: [{ consult: null }],
@@ -173,13 +179,17 @@ const EVOLVERS: { readonly [T in EventType]: readonly Part<T>[] } = {
   // ---- compaction ----
   compaction_started: [compactionStarted],
   // The next prompt differs from the last one, so its size is unknown.
-  compaction_done: [compactionDone, remindersAfterCompaction, (context, event) => summaryPaid(context, event.usage, 0)],
+  compaction_done: [
+    compactionDone,
+    remindersAfterCompaction,
+    (context, event) => compactionUsageAdded(context, event.usage, 0),
+  ],
   compaction_skipped: [
     { compacting: null },
-    (context, event) => summaryPaid(context, event.usage, context.count.prompt_tokens),
+    (context, event) => compactionUsageAdded(context, event.usage, context.count.prompt_tokens),
   ],
   context_overflowed: [
-    (context, event) => ({ model: null, overflows: context.overflows + 1, ...spent(context, event.usage) }),
+    (context, event) => ({ model: null, overflows: context.overflows + 1, ...answerUsageAdded(context, event.usage) }),
   ],
 
   // ---- steps, hand-offs and children ----

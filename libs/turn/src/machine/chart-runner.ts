@@ -36,7 +36,7 @@
 import { type ActorLogic, type AnyTransitionDefinition, getNextTransitions, pathToStateValue } from 'xstate';
 import type { SessionContext } from '../core/context.ts';
 import { evolve } from '../core/evolve.ts';
-import type { PlacedEvent } from '../core/place.ts';
+import type { PlacedEvent } from '../core/journal-place.ts';
 import { type SessionState, turnMachine } from './chart.ts';
 import { leafOf } from './state.ts';
 

@@ -261,7 +261,7 @@ export const turnMachine = turnSetup.createMachine({
         dispatching: {
           tags: ['seam'],
           on: {
-            // While the seam waits (`checkpoint`, seams.ts), a running call can end with an unknown outcome that a
+            // While the seam waits (`checkpoint`, injections/seam-passes.ts), a running call can end with an unknown outcome that a
             // person must decide.
             approval_requested: to(`${AWAIT}.pre_tool_dispatch`),
             loop_checkpoint: [
@@ -419,7 +419,7 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['seam'],
           on: {
             loop_checkpoint: [
-              to(`${CHECK}.resuming`, 'queued_work_continues_run'),
+              to(`${CHECK}.resuming`, 'has_queued_work'),
               // While the seam waited, a suspension can have been requested.
               to(`${CHECK}.resuming`, 'suspension_is_due'),
               to('waiting'),

@@ -7,7 +7,7 @@ import type { EventOf, EventType, HookPoint } from '@coxswain/protocol';
 import { assign, setup } from 'xstate';
 import type { SessionContext } from '../core/context.ts';
 import { evolve } from '../core/evolve.ts';
-import type { PlacedEvent } from '../core/place.ts';
+import type { PlacedEvent } from '../core/journal-place.ts';
 import { makesRoom, nextToAskHooks, nextToStart, nextToVet, parkingMakesRoom } from '../slices/calls/batch.ts';
 import { allEndedBut, anyParkedBut, batchTerminates, callRow, openCalls } from '../slices/calls/table.ts';
 import { compactionDue } from '../slices/compaction/compaction.ts';
@@ -21,12 +21,7 @@ import {
   pendingAwaitsVerdict,
   pendingIsDeliverable,
 } from '../slices/injections/waiting.ts';
-import {
-  anythingInFlight,
-  isCapped,
-  openTurnContinuesRun,
-  queuedWorkContinuesRun,
-} from '../slices/runs/continuation.ts';
+import { anythingInFlight, hasQueuedWork, isCapped, openTurnContinuesRun } from '../slices/runs/continuation.ts';
 import { type EndingPoint, isPointSkipped } from '../slices/runs/ending.ts';
 import { isStopped } from '../slices/runs/stop-conditions.ts';
 import { openStep, stepsAreLeft, stepTarget } from '../slices/steps/progress.ts';
@@ -181,7 +176,7 @@ export const turnSetup = setup({
     // continue the run. Otherwise it becomes idle.
     is_capped: (args: Args) =>
       isCapped(args.context) &&
-      (args.context.pinned?.daemon !== true || openTurnContinues(args) || queuedWorkContinuesRun(args.context)),
+      (args.context.pinned?.daemon !== true || openTurnContinues(args) || hasQueuedWork(args.context)),
     suspension_is_due: ({ context }: Args) => suspensionIsDue(context),
     // The error boundary of a failed step requests its suspension, not a command or a call. So hooks cannot deny it.
     suspension_is_due_and_hooked: ({ context }: Args) =>
@@ -225,7 +220,7 @@ export const turnSetup = setup({
       followupsMustWait(context) && !followupsMustWait({ ...context, hooks: (event as On<'hooks_changed'>).table }),
     is_interrupt: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
     has_work: hasWork,
-    queued_work_continues_run: ({ context }: Args) => queuedWorkContinuesRun(context),
+    has_queued_work: ({ context }: Args) => hasQueuedWork(context),
     daemon_may_idle_and_hooked: ({ context }: Args) => mayIdle(context) && isHooked(context, 'session_idle'),
     daemon_may_idle: ({ context }: Args) => mayIdle(context),
     awaits_no_verdict: ({ context }: Args) => !pendingAwaitsVerdict(context),

@@ -27,13 +27,13 @@ import {
   reject,
 } from '../../core/decision.ts';
 import type { Effect, TimerEffect } from '../../core/effect.ts';
-import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
+import { nextIndex, type Placed, type PlacedEvent } from '../../core/journal-place.ts';
 import { buildCallDenied, buildCallInterrupted } from '../calls/results.ts';
-import { parked, released, type Wait, waitDropped } from '../calls/row-changes.ts';
+import { decideRow, parkRow, unparkRow, type Wait } from '../calls/row-changes.ts';
 import type { CallAt, CallDecision, CallRow } from '../calls/state.ts';
 import { callRow, changeCall } from '../calls/table.ts';
+import { buildHookDecision } from '../hooks/answers.ts';
 import type { OpenConsult } from '../hooks/state.ts';
-import { buildHookDecision } from '../hooks/verdicts.ts';
 import { interruptWaits } from '../injections/waiting.ts';
 import { rememberedBy } from './remembered.ts';
 
@@ -49,7 +49,7 @@ export function approvalSettings({ pinned }: SessionContext): Pick<Asked, 'expir
 }
 
 /**
- * The number of effects of an approval request, for their ids (EFFECT-1, core/place.ts): the timer of its expiry, then the
+ * The number of effects of an approval request, for their ids (EFFECT-1, core/journal-place.ts): the timer of its expiry, then the
  * notification, each if there is one.
  */
 export function approvalEffectCount({ expire_after_ms, notifies }: Asked): number {
@@ -252,10 +252,10 @@ export function decideApprovalNoticeOutcome(context: SessionContext, outcome: Ap
 export function approvalDecided(context: SessionContext, event: EventOf<'approval_decided'>): Partial<SessionContext> {
   const noted = event.command_id ? noteCommand(context, event.command_id) : {};
   if (event.decision === 'superseded' || event.decision === 'aborted') {
-    return { ...changeCall(context, event.call_id, waitDropped), ...noted };
+    return { ...changeCall(context, event.call_id, unparkRow), ...noted };
   }
   const decision = decisionIn(event);
-  return { ...changeCall(context, event.call_id, (row) => released(row, decision, event.args)), ...noted };
+  return { ...changeCall(context, event.call_id, (row) => decideRow(row, decision, event.args)), ...noted };
 }
 
 /** A call waits for a human approval. */
@@ -265,7 +265,7 @@ export function approvalRequested(
 ): Partial<SessionContext> {
   const wait = waitOf(context, event);
   return {
-    ...changeCall(context, event.call_id, (row) => parked(row, wait)),
+    ...changeCall(context, event.call_id, (row) => parkRow(row, wait)),
     next_effect: nextIndex(context, event) + approvalEffectCount(event),
   };
 }

@@ -42,9 +42,9 @@ import {
 import { rulingOn } from '../calls/ruling.ts';
 import type { CallRow, ProposedEdit } from '../calls/state.ts';
 import { callRow, noteOnCall, toolPayload } from '../calls/table.ts';
+import { buildHookDecision, failsClosed } from '../hooks/answers.ts';
 import { hooksFor, isAsking, payloadHead, recordedPayload } from '../hooks/consult.ts';
 import type { OpenConsult } from '../hooks/state.ts';
-import { buildHookDecision } from '../hooks/verdicts.ts';
 import { textBytes } from '../injections/waiting.ts';
 import { alreadyDecided, settleApproval } from './approvals.ts';
 import { rememberedBy } from './remembered.ts';
@@ -177,13 +177,11 @@ export function isEditSettled(context: SessionContext, consult: OpenConsult): bo
 /**
  * The events of the hooks' answers about an edited call: `hook_vetoed` if a hook refuses, the decision about the call or the
  * rejection of the edit, and last `edited_call_checked`. If the call no longer waits, only `edited_call_checked`.
- * @param failsClosed whether an answer failed and refuses.
  */
 export function decideEditChecked(
   context: SessionContext,
   consult: EditConsult,
   answers: readonly HookAnswer[],
-  failsClosed: (answer: HookAnswer) => boolean,
   atMs: number,
 ): SessionEvent[] {
   const { effect_id, command_id, call_id } = consult;
@@ -192,7 +190,7 @@ export function decideEditChecked(
   const edit = row?.edit;
   if (!row || !edit || isEditSettled(context, consult) || row.status !== 'parked') return [checked];
   const input = commandOf(row, edit);
-  const refusal = refusalIn(answers, edit, failsClosed);
+  const refusal = refusalIn(context, answers, edit);
   const decision = refusal
     ? denyEdit(input, row, { by: 'hook', ...refusal }, `hook ${refusal.hook} denies it${reasonSuffix(refusal.reason)}`)
     : (refusedByRule(context, input, row, edit.args) ?? settleApproval(context, input, row, edit.args, atMs));
@@ -225,13 +223,13 @@ function commandOf(
 type HookRefusal = Pick<Denial, 'reason' | 'args'> & { readonly hook: string };
 
 function refusalIn(
+  context: SessionContext,
   answers: readonly HookAnswer[],
   { args }: ProposedEdit,
-  failsClosed: (answer: HookAnswer) => boolean,
 ): HookRefusal | null {
   for (const answer of answers) {
     const { hook, verdict, failure } = answer;
-    if (failsClosed(answer)) return { hook, ...reasonMember(failure?.message) };
+    if (failsClosed(context, answer)) return { hook, ...reasonMember(failure?.message) };
     if (verdict?.kind === 'deny') return { hook, reason: verdict.reason };
     if (verdict?.kind === 'rewrite_args' && canonicalJson(verdict.args) !== canonicalJson(args))
       return { hook, reason: REWRITES, args: redactArgs(verdict.args) };

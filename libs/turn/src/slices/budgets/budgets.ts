@@ -15,31 +15,13 @@ import {
   BUDGETS,
   type Budget,
   costNanoUsd,
-  type PinnedPrice,
   type SessionEvent,
-  type Usage,
   usdOf,
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { compactionDue } from '../compaction/compaction.ts';
 import { viewAtTurnEnd } from '../compaction/view-account.ts';
 import type { BudgetCount } from './state.ts';
-
-/**
- * The count after the usage of an answer or a compaction. `prompt_tokens` is wrong after a compaction: `summaryPaid`
- * (spending.ts) corrects it.
- */
-export function spend(count: BudgetCount, usage: Usage, price: PinnedPrice | null): BudgetCount {
-  return {
-    tokens: count.tokens + usage.input_tokens + usage.output_tokens,
-    nano_usd: count.nano_usd + (price ? costNanoUsd(price, usage) : 0),
-    counted_ms: count.counted_ms,
-    running_since_ms: count.running_since_ms,
-    told: count.told,
-    // An answer without a usage report, such as an aborted one, has 0 input tokens.
-    prompt_tokens: usage.input_tokens > 0 ? usage.input_tokens : count.prompt_tokens,
-  };
-}
 
 /** The count with a running clock. */
 export function startClock(count: BudgetCount, atMs: number): BudgetCount {
@@ -218,7 +200,7 @@ function buildBudgetThreshold({ budget, used, limit }: BudgetState, percent: num
 }
 
 /** The reason of the end by a used-up budget, for people and models. */
-export function exhaustion(event: Extract<SessionEvent, { type: 'budget_threshold' }>): string {
+export function exhaustionText(event: Extract<SessionEvent, { type: 'budget_threshold' }>): string {
   const { budget, used, limit, needed } = event;
   const name = { tokens: 'token budget', usd: 'budget in USD', wall_time_ms: 'time budget' }[budget];
   const unit = budget === 'wall_time_ms' ? ' ms' : '';
@@ -238,7 +220,7 @@ export function nextThresholdEvent(context: SessionContext, leaf: string): Sessi
 }
 
 /** The member `cost_usd` for a cost in nano-USD; none if the price is unknown, because 0 would mean "free". */
-export function cost(context: SessionContext, nanoUsd: number | null): { readonly cost_usd?: number } {
+export function costMember(context: SessionContext, nanoUsd: number | null): { readonly cost_usd?: number } {
   return nanoUsd === null || !context.pinned?.price ? {} : { cost_usd: usdOf(nanoUsd) };
 }
 

@@ -5,18 +5,14 @@
 
 import { addUsage, costNanoUsd, type EventOf, type Usage } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import { nextIndex, type PlacedEvent } from '../../core/place.ts';
-import { exhaustion, nextTimeThresholdMs, spend, startClock, stopClock } from './budgets.ts';
+import { nextIndex, type PlacedEvent } from '../../core/journal-place.ts';
+import { exhaustionText, nextTimeThresholdMs, startClock, stopClock } from './budgets.ts';
 import type { BudgetCount } from './state.ts';
 
-/** Adds the usage of an answer or of a compaction, and its cost, to the sums (turn, run, session) and to `count`. */
-export function spent(context: SessionContext, usage: Usage): Partial<SessionContext> {
-  return {
-    turn_usage: addUsage(context.turn_usage, usage),
-    run_usage: addUsage(context.run_usage, usage),
-    total_usage: addUsage(context.total_usage, usage),
-    ...paid(context, usage),
-  };
+/** Adds the usage of an answer, and its cost, to the sums (turn, run, session) and to `count`. */
+export function answerUsageAdded(context: SessionContext, usage: Usage): Partial<SessionContext> {
+  // An answer without a usage report, such as an aborted one, has 0 input tokens.
+  return usageAdded(context, usage, usage.input_tokens > 0 ? usage.input_tokens : context.count.prompt_tokens);
 }
 
 /**
@@ -24,24 +20,34 @@ export function spent(context: SessionContext, usage: Usage): Partial<SessionCon
  * @param promptTokens the size of the session's last prompt; 0 if the next prompt differs. `usage` does not have it:
  * its input tokens are those of the compaction's own prompt.
  */
-export function summaryPaid(
+export function compactionUsageAdded(
   context: SessionContext,
   usage: Usage | undefined,
   promptTokens: number,
 ): Partial<SessionContext> {
-  const paidFor = usage ? spent(context, usage) : {};
-  return { ...paidFor, count: { ...(paidFor.count ?? context.count), prompt_tokens: promptTokens } };
+  return usage
+    ? usageAdded(context, usage, promptTokens)
+    : { count: { ...context.count, prompt_tokens: promptTokens } };
 }
 
-function paid(context: SessionContext, usage: Usage): Partial<SessionContext> {
+function usageAdded(context: SessionContext, usage: Usage, promptTokens: number): Partial<SessionContext> {
+  const { count } = context;
   const price = context.pinned?.price ?? null;
   const cost = price ? costNanoUsd(price, usage) : null;
   const add = (sum: number | null) => (sum === null || cost === null ? null : sum + cost);
   return {
+    turn_usage: addUsage(context.turn_usage, usage),
+    run_usage: addUsage(context.run_usage, usage),
+    total_usage: addUsage(context.total_usage, usage),
     turn_cost: add(context.turn_cost),
     run_cost: add(context.run_cost),
     total_cost: add(context.total_cost),
-    count: spend(context.count, usage, price),
+    count: {
+      ...count,
+      tokens: count.tokens + usage.input_tokens + usage.output_tokens,
+      nano_usd: count.nano_usd + (cost ?? 0),
+      prompt_tokens: promptTokens,
+    },
   };
 }
 
@@ -94,5 +100,5 @@ export function thresholdReported(
   const noted = { count: { ...count, told: { ...count.told, [event.budget]: event.percent } } };
   return event.percent < 100
     ? noted
-    : { ...noted, aborting: true, stop_reason: 'budget_exceeded', cancel_reason: exhaustion(event) };
+    : { ...noted, aborting: true, stop_reason: 'budget_exceeded', cancel_reason: exhaustionText(event) };
 }

@@ -3,7 +3,7 @@
  */
 
 import type { Budget, Usage } from '@coxswain/protocol';
-import type { OpenEffect } from '../../core/place.ts';
+import type { OpenEffect } from '../../core/journal-place.ts';
 
 /** No tokens. */
 export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0 };

@@ -3,7 +3,7 @@
  * effects of running calls. Whether a call is allowed, denied, or needs an approval: `rulingOn` (ruling.ts). Whether a
  * call that may have run is sent again: `sendCall` (libs/session, run-tool-call.ts), unless the tools cannot be
  * reopened. When a person decides about an unknown outcome: `mustAskAboutUnknown` (approvals/approvals.ts). Calls that
- * a message skips: `dispatchCheckpoint` (injections/seams.ts) selects them, `callsSkipped` (transitions.ts) notes
+ * a message skips: `dispatchCheckpoint` (injections/seam-passes.ts) selects them, `callsSkipped` (transitions.ts) notes
  * them, and `skippedResult` ends them.
  */
 
@@ -11,19 +11,18 @@ import type { Json, JsonObject, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { reasonSuffix } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
-import { nextEffectId } from '../../core/place.ts';
+import { nextEffectId } from '../../core/journal-place.ts';
 import { approvalSettings, buildDenialByHookOrExpiry } from '../approvals/approvals.ts';
-import { crewEffects } from '../children/children.ts';
-import { crewRefusal, sessionToolOf } from '../children/crew-calls.ts';
+import { sessionToolEffects, sessionToolRefusal } from '../children/session-tools.ts';
 import { handoffArgs, nextHandoffEvent, waitsForBatch } from '../handoff/handoff.ts';
-import { consult, consultable, hooksFor, isConsulted, isHooked } from '../hooks/consult.ts';
+import { hooksFor, isConsulted, isHooked, mayConsult, nextConsultEvent } from '../hooks/consult.ts';
 import { PREEMPT_ORDER } from '../injections/preempt.ts';
 import { suspendRequestOfCall } from '../suspension/requests.ts';
 import { cancellerOf, cancelOrder, nameOf, uncheckedText } from './cancel.ts';
 import { buildCallDenied, buildCallEnded, buildCallInterrupted, returnedEnd } from './results.ts';
 import { rulingOn } from './ruling.ts';
 import type { CallAt, CallRow } from './state.ts';
-import { callRow, isSequential, nextReturned, toolPayload } from './table.ts';
+import { callRow, isSequential, nextReturned, sessionToolOf, toolPayload } from './table.ts';
 
 // ---- which call is next ----
 
@@ -134,9 +133,9 @@ export function refuseMalformed(context: SessionContext): SessionEvent | null {
 }
 
 /** The next event of the consult of gate_tool_calls hooks: one consult for all proposed calls. Null while hooks are called. */
-export function gateConsult(context: SessionContext): SessionEvent | null {
+export function consultGate(context: SessionContext): SessionEvent | null {
   const calls = context.calls.filter((row) => row.status === 'proposed' && !row.problem).map(toolPayload);
-  return consult(context, 'gate_tool_calls', { calls });
+  return nextConsultEvent(context, 'gate_tool_calls', { calls });
 }
 
 /**
@@ -150,7 +149,7 @@ export function consultCall(
 ): SessionEvent | null {
   const open = context.consult?.call_id;
   const row = open === undefined ? candidate : callRow(context, open);
-  if (row) return consult(context, point, { tool: toolPayload(row) }, row.tool, row.call_id);
+  if (row) return nextConsultEvent(context, point, { tool: toolPayload(row) }, row.tool, row.call_id);
   // No call is left for this point: during another consult, the last one was cancelled or its hooks were removed.
   return context.consult === null ? { type: 'consult_ended', point } : null;
 }
@@ -159,11 +158,11 @@ export function consultCall(
  * The next event of the batch, or null if it waits for an input. The first of these, with the calls in call order:
  * 1. the end of a denied call,
  * 2. the approval request of a call,
- * 3. the start of an allowed call; instead, the error end of a `delegate`, `handoff` or `send_message` call that cannot
- *    start (`crewRefusal`); before the start of a hand-off, `handoff_emitted` and the OnHandoffEmitted consult,
+ * 3. the start of an allowed call; instead, the error end of a call of one of the session's own tools that cannot
+ *    start (`sessionToolRefusal`); before the start of a hand-off, `handoff_emitted` and the OnHandoffEmitted consult,
  * 4. the next event of the PostToolUse consult about a result (`consultReturned`).
  */
-export function runCalls(context: SessionContext): SessionEvent | null {
+export function nextBatchEvent(context: SessionContext): SessionEvent | null {
   const refused = nextToRefuse(context);
   if (refused) return refuse(context, refused);
   const toPark = nextToPark(context);
@@ -180,7 +179,7 @@ export function runCalls(context: SessionContext): SessionEvent | null {
   }
   const toStart = nextToStart(context);
   if (toStart) {
-    const refusal = crewRefusal(context, toStart);
+    const refusal = sessionToolRefusal(context, toStart);
     if (refusal) return buildCallEnded(toStart, 'error', refusal.text, { detail: { code: refusal.code } });
     const emitted = nextHandoffEvent(context, toStart);
     if (emitted) return emitted;
@@ -191,11 +190,11 @@ export function runCalls(context: SessionContext): SessionEvent | null {
     return { type: 'call_started', call_id, tool, args, effect_id: nextEffectId(context) };
   }
   const returned = nextReturned(context);
-  return returned && consultable(context, 'PostToolUse', returned.call_id) ? consultReturned(context, returned) : null;
+  return returned && mayConsult(context, 'PostToolUse', returned.call_id) ? consultReturned(context, returned) : null;
 }
 
 function consultHandoff(context: SessionContext, row: CallRow): SessionEvent | null {
-  return consult(context, 'OnHandoffEmitted', { ...handoffArgs(row) }, undefined, row.call_id);
+  return nextConsultEvent(context, 'OnHandoffEmitted', { ...handoffArgs(row) }, undefined, row.call_id);
 }
 
 /**
@@ -207,7 +206,7 @@ function consultHandoff(context: SessionContext, row: CallRow): SessionEvent | n
 function consultReturned(context: SessionContext, row: CallAt<'returned'>): SessionEvent | null {
   const { result, park } = row.returned;
   const detail = { tool: toolPayload(row), result: result as unknown as Json, is_error: result.is_error };
-  const event = consult(context, 'PostToolUse', detail, row.tool, row.call_id);
+  const event = nextConsultEvent(context, 'PostToolUse', detail, row.tool, row.call_id);
   if (event?.type !== 'consult_ended') return event;
   const end = returnedEnd(row, result);
   const { call_id } = row;
@@ -221,7 +220,7 @@ function consultReturned(context: SessionContext, row: CallAt<'returned'>): Sess
  */
 export function consultEditedFile(context: SessionContext): SessionEvent | null {
   const [path] = context.edited;
-  return path === undefined ? null : consult(context, 'file_edited', { path }, path);
+  return path === undefined ? null : nextConsultEvent(context, 'file_edited', { path }, path);
 }
 
 function refuse(context: SessionContext, row: CallAt<'proposed'>): SessionEvent {
@@ -285,7 +284,7 @@ export function skippedResult(context: SessionContext): SessionEvent | null {
 
 /**
  * The effects of running calls. A call that a worker has accepted has an effect only while it must stop. Calls of the
- * session's own tools: {@link crewEffects}. The order to stop a call is that of its own cancel, otherwise that of the
+ * session's own tools: {@link sessionToolEffects}. The order to stop a call is that of its own cancel, otherwise that of the
  * run (`abort`), otherwise that of a preempting interrupt. The host acts on the first order that it gets for a running
  * effect (`EffectTable.#stopIfAsked` in libs/session). A later order changes neither the reason nor the grace period,
  * unless another owner starts the effect again.
@@ -297,7 +296,7 @@ export function callEffects(context: SessionContext, abort: AbortOrder | null): 
     const order = (cancel ? cancelOrder(cancel) : null) ?? abort ?? (row.preempted ? PREEMPT_ORDER : null);
     const head = { id: row.effect_id, epoch: row.epoch };
     const sessionTool = sessionToolOf(context, row);
-    if (sessionTool !== null) return crewEffects(context, row, sessionTool, head, order);
+    if (sessionTool !== null) return sessionToolEffects(context, row, sessionTool, head, order);
     // The worker that accepted the call sends its outcome as a command. The host only tells the worker to stop.
     if (row.accepted !== undefined)
       return order ? [{ kind: 'stop_call', ...head, abort: null, callId, tool, order }] : [];

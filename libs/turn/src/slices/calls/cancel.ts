@@ -10,7 +10,7 @@ import { actorMember, controlOutcome, type Decision, events, reasonMember, reaso
 import type { AbortOrder } from '../../core/effect.ts';
 import { isEnded, type MachineState } from '../../machine/state.ts';
 import { hooksFor } from '../hooks/consult.ts';
-import { PREEMPTED } from '../injections/preempt.ts';
+import { PREEMPT_REASON } from '../injections/preempt.ts';
 import { buildCallEnded } from './results.ts';
 import type { CallAt, CallCancel, CallRow, ReturnedOutcome } from './state.ts';
 import { callRow } from './table.ts';
@@ -42,7 +42,7 @@ function runCancellerOf(context: SessionContext): Canceller {
  */
 export function cancellerOf(context: SessionContext, { cancel, preempted }: CallAt<'running' | 'returned'>): Canceller {
   if (cancel) return { who: nameOf(cancel.actor), reason: cancel.reason };
-  if (!context.aborting && preempted) return { who: nameOf(preempted.actor), reason: PREEMPTED };
+  if (!context.aborting && preempted) return { who: nameOf(preempted.actor), reason: PREEMPT_REASON };
   return runCancellerOf(context);
 }
 

@@ -1,17 +1,17 @@
 /**
  * The events that answers of hooks about calls cause, one function for each hook point. `decideConsult`
- * (hooks/hook-answers.ts) calls these functions. Answers about approvals and edited calls: `afterOnApprovalRequested`
+ * (hooks/consult-outcome.ts) calls these functions. Answers about approvals and edited calls: `afterOnApprovalRequested`
  * (approvals/approvals.ts) and `decideEditChecked` (approvals/edited-calls.ts). The order of the points: PreToolUse,
  * gate_tool_calls and permission_asked by `function_execute` (machine/chart.ts); OnHandoffEmitted and PostToolUse by
- * `runCalls` (batch.ts). Which call hooks check next: `nextToVet`, `nextToAskHooks` (batch.ts) and `nextReturned`
+ * `nextBatchEvent` (batch.ts). Which call hooks check next: `nextToVet`, `nextToAskHooks` (batch.ts) and `nextReturned`
  * (table.ts).
  */
 
 import type { ConsultOutcome, HookPoint, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { reasonSuffix } from '../../core/decision.ts';
+import { buildHookDecision, failsClosed } from '../hooks/answers.ts';
 import type { OpenConsult } from '../hooks/state.ts';
-import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
 import { suspendRequestOfCall } from '../suspension/requests.ts';
 import { cancellerOf, settleCancelled, uncheckedText } from './cancel.ts';
 import { buildCallDenied, buildCallEnded, returnedEnd, rewriteResult } from './results.ts';

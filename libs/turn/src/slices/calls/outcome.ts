@@ -90,7 +90,7 @@ function agreeing({ status, result }: CallOutcome): Pick<CallOutcome, 'status' |
 
 // The session runs calls of its own tools itself. The outcome of a child comes by the command `child_ended` from the
 // child's host, never from a worker.
-function isBroughtByWorker(tool: KnownTool | undefined): boolean {
+function mayReportByCommand(tool: KnownTool | undefined): boolean {
   return tool?.long_running === true && !tool.by_session;
 }
 
@@ -111,7 +111,7 @@ export function decideCallOutcome(state: MachineState, input: Command<'call_outc
   const { context } = state;
   const { call_id, effect_id, epoch, status, result, duration_ms } = input.body;
   const row = isEnded(state) ? undefined : callRow(context, call_id);
-  if (row?.status !== 'running' || row.effect_id !== effect_id || !isBroughtByWorker(context.tools[row.tool])) {
+  if (row?.status !== 'running' || row.effect_id !== effect_id || !mayReportByCommand(context.tools[row.tool])) {
     const what = row
       ? row.effect_id === effect_id
         ? (row.ended ?? row.status)

@@ -1,11 +1,11 @@
 /**
  * The changes of a call's row by events, except the changes of `CallNotes` alone (`noteOnCall`, table.ts) and those in
- * a copy (`callAfterCopy`, copies/copies.ts). `ended` applies to a row with any status. Each of the others applies to
- * certain statuses, and returns a row with another status unchanged, because an event is never rejected (EVOLVE-1,
- * core/evolve.ts).
+ * a copy (`callAfterCopy`, copies/copies.ts). Evolvers call them, in transitions.ts, approvals.ts, children.ts and
+ * preempt.ts. `endRow` applies to a row with any status. Each of the others applies to certain statuses, and returns a row
+ * with another status unchanged, because an event is never rejected (EVOLVE-1, core/evolve.ts).
  */
 import type { EventOf } from '@coxswain/protocol';
-import type { Placed } from '../../core/place.ts';
+import type { Placed } from '../../core/journal-place.ts';
 import type { CallAt, CallCancel, CallDecision, CallRow, ReturnedOutcome } from './state.ts';
 
 /**
@@ -33,31 +33,31 @@ const NOT_RUNNING = {
  * A human approval was requested. A running call gets into doubt (`in_doubt`): its outcome is unknown, and its effect
  * no longer counts.
  */
-export function parked(row: CallRow, wait: Wait): CallRow {
+export function parkRow(row: CallRow, wait: Wait): CallRow {
   if (row.status === 'proposed') return { ...row, ...wait, status: 'parked', problem: undefined, decided: undefined };
   if (row.status !== 'running') return row;
   return { ...row, ...wait, ...NOT_RUNNING, status: 'parked', in_doubt: true, decided: undefined };
 }
 
 /** The notification of the approval request was sent, or has failed. */
-export function approvalNoticeSettled(row: CallRow): CallRow {
+export function settleNotice(row: CallRow): CallRow {
   return row.status === 'parked' ? { ...row, notice: undefined } : row;
 }
 
 /** The wait for an approval has ended without a decision. */
-export function waitDropped(row: CallRow): CallRow {
+export function unparkRow(row: CallRow): CallRow {
   return row.status === 'parked' ? { ...row, ...WAITS_NO_MORE, status: 'proposed' } : row;
 }
 
 /** The wait for an approval has ended with a decision, possibly with edited arguments. */
-export function released(row: CallRow, decided: CallDecision, args: EventOf<'approval_decided'>['args']): CallRow {
+export function decideRow(row: CallRow, decided: CallDecision, args: EventOf<'approval_decided'>['args']): CallRow {
   if (row.status !== 'parked') return row;
   const afterWait = { ...row, ...WAITS_NO_MORE, decided, ...(args ? { args } : {}) };
   return decided.decision === 'allow' ? { ...afterWait, status: 'allowed' } : { ...afterWait, status: 'proposed' };
 }
 
 /** The effect of the call was requested. */
-export function started(row: CallRow, event: Placed<'call_started'>, epoch: number): CallRow {
+export function startRow(row: CallRow, event: Placed<'call_started'>, epoch: number): CallRow {
   if (row.status !== 'proposed' && row.status !== 'allowed') return row;
   const { effect_id, at_ms: started_at_ms } = event;
   return {
@@ -73,41 +73,41 @@ export function started(row: CallRow, event: Placed<'call_started'>, epoch: numb
 }
 
 /** A worker has accepted the request of this epoch, or the start command of the child is stored. */
-export function accepted(row: CallRow, epoch: number): CallRow {
+export function acceptRow(row: CallRow, epoch: number): CallRow {
   return row.status === 'running' ? { ...row, accepted: epoch } : row;
 }
 
 /** The child of a delegation has failed, and another one starts in the same record. */
-export function childFailed(row: CallRow, restarts: number): CallRow {
+export function failChild(row: CallRow, restarts: number): CallRow {
   return row.status === 'running' ? { ...row, effect_id: undefined, accepted: undefined, restarts } : row;
 }
 
 /** Another child of the delegation has started. */
-export function childRestarted(row: CallRow, effect_id: string, epoch: number): CallRow {
+export function restartChild(row: CallRow, effect_id: string, epoch: number): CallRow {
   return row.status === 'running' ? { ...row, effect_id, epoch } : row;
 }
 
 /** A preempting interrupt has ordered the end of a running call. The outcome of the call ends it. */
-export function preemptRequested(row: CallRow, { actor }: NonNullable<CallAt<'running'>['preempted']>): CallRow {
+export function orderPreemption(row: CallRow, { actor }: NonNullable<CallAt<'running'>['preempted']>): CallRow {
   return row.status === 'running' ? { ...row, preempted: { actor } } : row;
 }
 
 /** A cancel of a call that was sent and has not ended was requested: it runs, or hooks check its result. */
-export function cancelRequested(row: CallRow, cancel: CallCancel): CallRow {
+export function orderCancel(row: CallRow, cancel: CallCancel): CallRow {
   return row.status === 'running' || row.status === 'returned' ? { ...row, cancel } : row;
 }
 
 /** A cancel has ended the call at once. Its row keeps the cancel, so that a repeated one gets the same reason. */
-export function cancelledAtOnce(row: CallRow, cancel: CallCancel): CallRow {
+export function noteImmediateCancel(row: CallRow, cancel: CallCancel): CallRow {
   return row.status === 'ended' && !row.cancel ? { ...row, cancel } : row;
 }
 
 /** The call has its outcome, and PostToolUse hooks must check it. */
-export function returned(row: CallRow, outcome: ReturnedOutcome): CallRow {
+export function returnRow(row: CallRow, outcome: ReturnedOutcome): CallRow {
   return row.status === 'running' ? { ...BLANK, ...row, status: 'returned', returned: outcome } : row;
 }
 
 /** The call has its result. */
-export function ended(row: CallRow, { status, is_error }: EventOf<'call_ended'>): CallRow {
+export function endRow(row: CallRow, { status, is_error }: EventOf<'call_ended'>): CallRow {
   return { ...BLANK, ...row, ...WAITS_NO_MORE, status: 'ended', ended: status, is_error, returned: undefined };
 }

@@ -31,7 +31,7 @@ import type {
   ToolResult,
   ToolTraits,
 } from '@coxswain/protocol';
-import type { OpenEffect } from '../../core/place.ts';
+import type { OpenEffect } from '../../core/journal-place.ts';
 
 /** The cancel of a call: requested for a sent call, or applied at once to a call that was not in flight. */
 export interface CallCancel {
@@ -208,7 +208,7 @@ export interface CallDecision {
 
 /** The traits of a tool. */
 export interface KnownTool extends ToolTraits {
-  /** The session executes calls of the tool itself (children/crew-calls.ts). */
+  /** The session executes calls of the tool itself (`sessionToolOf`, table.ts). */
   readonly by_session?: true | undefined;
 }
 

@@ -52,6 +52,15 @@ export function toolPayload({ tool, args, call_id }: CallRow): JsonObject {
   return { name: tool, args, call_id };
 }
 
+/** The tools whose calls the session executes itself. */
+export type SessionTool = 'delegate' | 'handoff' | 'send_message';
+
+/** The tool of a call that the session executes itself; null for other calls, also of a tool with the same name. */
+export function sessionToolOf({ tools }: SessionContext, { tool }: Pick<CallRow, 'tool'>): SessionTool | null {
+  if (tools[tool]?.by_session !== true) return null;
+  return tool === 'delegate' || tool === 'handoff' || tool === 'send_message' ? tool : null;
+}
+
 /** Whether the calls of the batch run one at a time, because one of its tools is sequential. */
 export function isSequential(context: SessionContext): boolean {
   return context.calls.some((row) => context.tools[row.tool]?.sequential);

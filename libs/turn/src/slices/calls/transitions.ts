@@ -1,14 +1,14 @@
 /**
  * The changes of the context by events of calls. The changes of one row: row-changes.ts. Events of approvals and of
  * children change the call table too: approvals/approvals.ts and children/children.ts. Which event comes next:
- * `runCalls` (batch.ts).
+ * `nextBatchEvent` (batch.ts).
  */
 import type { CallPart, EventOf } from '@coxswain/protocol';
 import { noteCommand, noteSourceCommand } from '../../core/command-memory.ts';
 import type { SessionContext } from '../../core/context.ts';
-import { nextIndex, type Placed } from '../../core/place.ts';
+import { nextIndex, type Placed } from '../../core/journal-place.ts';
 import { stallAfterResult } from '../stalls/stalls.ts';
-import { cancelledAtOnce, cancelRequested, ended, returned, started } from './row-changes.ts';
+import { endRow, noteImmediateCancel, orderCancel, returnRow, startRow } from './row-changes.ts';
 import type { CallRow } from './state.ts';
 import { callRow, changeCall, noteOnCall } from './table.ts';
 
@@ -36,7 +36,7 @@ export function callStarted(context: SessionContext, event: Placed<'call_started
   const { epoch } = context;
   return {
     next_effect: nextIndex(context, event) + 1,
-    ...changeCall(context, event.call_id, (row) => started(row, event, epoch)),
+    ...changeCall(context, event.call_id, (row) => startRow(row, event, epoch)),
   };
 }
 
@@ -48,7 +48,7 @@ export function callCancelRequested(
   const { command_id, reason, actor, inject_reminder, timeout_ms } = event;
   const cancel = { command_id, reason, actor, inject_reminder, timeout_ms };
   return {
-    ...changeCall(context, event.call_id, (row) => cancelRequested(row, cancel)),
+    ...changeCall(context, event.call_id, (row) => orderCancel(row, cancel)),
     ...noteCommand(context, command_id),
   };
 }
@@ -64,7 +64,7 @@ export function callCancelledAtOnce(
   if (event.status !== 'cancelled') return {};
   const { command_id, reason, actor } = event;
   const cancel = { command_id, reason, actor, inject_reminder: false, timeout_ms: 0 };
-  return changeCall(context, event.target, (row) => cancelledAtOnce(row, cancel));
+  return changeCall(context, event.target, (row) => noteImmediateCancel(row, cancel));
 }
 
 /**
@@ -84,7 +84,7 @@ export function callReturned(context: SessionContext, event: EventOf<'call_retur
   const { status, result, duration_ms, park } = event;
   const outcome = { status, result, duration_ms, ...(park ? { park } : {}) };
   return {
-    ...changeCall(context, event.call_id, (row) => returned(row, outcome)),
+    ...changeCall(context, event.call_id, (row) => returnRow(row, outcome)),
     ...noteSourceCommand(context, event),
   };
 }
@@ -95,7 +95,7 @@ export function callEnded(context: SessionContext, event: EventOf<'call_ended'>)
   return {
     stall: stallAfterResult(context.stall, event),
     skipping: skipping.length === 0 ? skipping : skipping.filter((id) => id !== event.call_id),
-    ...changeCall(context, event.call_id, (row) => ended(row, event)),
+    ...changeCall(context, event.call_id, (row) => endRow(row, event)),
     ...noteSourceCommand(context, event),
   };
 }

@@ -17,7 +17,6 @@ import {
   type DelegateArgs,
   type EventOf,
   type ParentReportOutcome,
-  type SendMessageArgs,
   type SessionEvent,
   sessionActor,
   type Usage,
@@ -26,19 +25,17 @@ import {
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late, reasonMember, reject } from '../../core/decision.ts';
-import type { AbortOrder, Effect, EffectHead } from '../../core/effect.ts';
-import { nextIndex, openEffect, type Placed, type PlacedEvent } from '../../core/place.ts';
+import type { Effect } from '../../core/effect.ts';
+import { nextIndex, openEffect, type Placed, type PlacedEvent } from '../../core/journal-place.ts';
 import { isEnded, type MachineState, topStateOf } from '../../machine/state.ts';
 import type { BudgetCount } from '../budgets/state.ts';
 import { decideCall } from '../calls/outcome.ts';
-import { childFailed, childRestarted } from '../calls/row-changes.ts';
+import { failChild, restartChild } from '../calls/row-changes.ts';
 import type { CallRow } from '../calls/state.ts';
 import { callRow, changeCall } from '../calls/table.ts';
 import { copiedFrom } from '../copies/copies.ts';
-import { handoffArgs } from '../handoff/handoff.ts';
 import { decideInjection } from '../injections/queue.ts';
 import { promptOfMessage } from '../runs/run-starts.ts';
-import type { SessionTool } from './crew-calls.ts';
 import { shareOf } from './delegation.ts';
 import type { OpenChild } from './state.ts';
 
@@ -199,7 +196,7 @@ export function childStarted(
   const { epoch } = context;
   return {
     children,
-    ...changeCall(context, call_id, (row) => childRestarted(row, effect_id, epoch)),
+    ...changeCall(context, call_id, (row) => restartChild(row, effect_id, epoch)),
     next_effect: nextIndex(context, event) + 1,
   };
 }
@@ -215,7 +212,7 @@ export function childEnded(context: SessionContext, event: EventOf<'child_ended'
     spent_by_children: { usage: addUsage(before.usage, usage), nano_usd: sum },
     count: counted(count, usage, nano_usd),
     // The next child of the call gets a new effect.
-    ...(event.restarts ? changeCall(context, call_id, (row) => childFailed(row, (ended?.restart ?? 0) + 1)) : {}),
+    ...(event.restarts ? changeCall(context, call_id, (row) => failChild(row, (ended?.restart ?? 0) + 1)) : {}),
   };
 }
 
@@ -235,33 +232,6 @@ function counted(count: BudgetCount, usage: Usage, nanoUsd: number | null): Budg
     tokens: count.tokens + usage.input_tokens + usage.output_tokens,
     nano_usd: count.nano_usd + (nanoUsd ?? 0),
   };
-}
-
-/**
- * The effects of a running call of a {@link SessionTool}: one for a hand-off or a message. A delegation has one until
- * the start command of its child is stored, and afterwards only if the child must stop.
- * @param order the order to stop the call, or null.
- */
-export function crewEffects(
-  context: SessionContext,
-  row: CallRow,
-  tool: SessionTool,
-  head: Pick<EffectHead, 'id' | 'epoch'>,
-  order: AbortOrder | null,
-): Effect[] {
-  const callId = row.call_id;
-  if (tool === 'handoff') {
-    return [{ kind: 'hand_off', ...head, abort: order, callId, to: handoffArgs(row).to }];
-  }
-  if (tool === 'send_message') {
-    const args = row.args as unknown as SendMessageArgs;
-    return [{ kind: 'send_message', ...head, abort: order, callId, args, hops: context.hops + 1 }];
-  }
-  const child = context.children.find(({ effect_id }) => effect_id === head.id);
-  if (!child) return [];
-  const args = row.args as unknown as DelegateArgs;
-  if (row.accepted === undefined) return [{ kind: 'start_child', ...head, abort: null, callId, args, child }];
-  return order ? [{ kind: 'stop_child', ...head, abort: null, callId, tool: row.tool, child, order }] : [];
 }
 
 /** A run has ended. The first run of a child session must be reported to its parent, unless the child is detached. */

@@ -20,11 +20,12 @@ import {
 import type { SessionContext } from '../../core/context.ts';
 import { leftOf } from '../budgets/budgets.ts';
 import type { CallRow } from '../calls/state.ts';
+import { sessionToolOf } from '../calls/table.ts';
 import { inheritedReminders } from '../reminders/reminders.ts';
 
 /** Whether a call delegates work to a child session. */
-function isDelegation({ tools }: SessionContext, { tool }: Pick<CallRow, 'tool'>): boolean {
-  return tool === 'delegate' && tools[tool]?.by_session === true;
+function isDelegation(context: SessionContext, row: CallRow): boolean {
+  return sessionToolOf(context, row) === 'delegate';
 }
 
 /** Why a delegation cannot start although it is allowed, or null. */
@@ -93,19 +94,18 @@ function unstartedDelegations(context: SessionContext, { call_id }: CallRow): nu
  *   has no effect id, and its new start gets this one.
  */
 export function nextChild(context: SessionContext, nextEffect: string): EventOf<'child_started'> | null {
-  if (context.tools.delegate?.by_session !== true) return null;
   const row = context.calls.find(
     (candidate) =>
       candidate.status === 'running' &&
       candidate.accepted === undefined &&
-      candidate.tool === 'delegate' &&
+      isDelegation(context, candidate) &&
       !context.children.some(({ effect_id }) => effect_id === candidate.effect_id),
   );
   if (!row) return null;
   const effect_id = row.effect_id ?? nextEffect;
   const { persona } = row.args as unknown as DelegateArgs;
   const share = shareOf(context, row) ?? {};
-  const leftOut = handedOn(context).leftOut;
+  const leftOut = remindersForChild(context).leftOut;
   return {
     type: 'child_started',
     call_id: row.call_id,
@@ -123,7 +123,7 @@ export function nextChild(context: SessionContext, nextEffect: string): EventOf<
  * The reminders that a child inherits, oldest first, and the number of those left out, because the bound in bytes is
  * reached.
  */
-export function handedOn(context: SessionContext): {
+export function remindersForChild(context: SessionContext): {
   readonly reminders: readonly InheritedReminder[];
   readonly leftOut: number;
 } {

@@ -1,6 +1,6 @@
 /** The parent and the children of a session. */
 import type { ParentLink, Usage } from '@coxswain/protocol';
-import type { OpenEffect } from '../../core/place.ts';
+import type { OpenEffect } from '../../core/journal-place.ts';
 
 /** A child that has not reported its end. */
 export interface OpenChild {

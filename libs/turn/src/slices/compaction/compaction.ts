@@ -31,10 +31,10 @@ import {
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
-import { openEffect, type Placed } from '../../core/place.ts';
-import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
+import { openEffect, type Placed } from '../../core/journal-place.ts';
+import { buildHookDecision, failsClosed } from '../hooks/answers.ts';
 import type { OpenCompaction } from './state.ts';
-import { compactionResult, knownWindow, messageCount, patience } from './view-account.ts';
+import { compactionResult, growthBeforeNextPass, knownWindow, messageCount } from './view-account.ts';
 
 /**
  * The compaction that is due before the next model request, or null. Its mode is `overflow` if the provider has refused
@@ -69,7 +69,7 @@ function gain({ view }: SessionContext, strategy: CompactionStrategy, keptTurns:
 
 // The gain that a compaction in the mode `window` must exceed. After a smaller gain the next one would follow soon.
 function gainToExceed(window: number): number {
-  return Math.floor(patience(window) / 2);
+  return Math.floor(growthBeforeNextPass(window) / 2);
 }
 
 /**

@@ -2,7 +2,7 @@
  * The account of the model's view, and the open compaction.
  */
 import type { CompactionMode, CompactionStrategy } from '@coxswain/protocol';
-import type { OpenEffect } from '../../core/place.ts';
+import type { OpenEffect } from '../../core/journal-place.ts';
 
 /** The compaction of a turn: due, running or complete. Sizes are in tokens. */
 export interface OpenCompaction {

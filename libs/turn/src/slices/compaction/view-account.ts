@@ -75,12 +75,12 @@ export function viewAfter(
         closed: kept,
         tokens: event.tokens_after,
         passes: view.passes + 1,
-        next_pass_at: enough ? 0 : event.tokens_after + patience(event.window),
+        next_pass_at: enough ? 0 : event.tokens_after + growthBeforeNextPass(event.window),
         settling: true,
       };
     }
     case 'compaction_skipped':
-      return { ...view, next_pass_at: event.tokens_before + patience(event.window), settling: false };
+      return { ...view, next_pass_at: event.tokens_before + growthBeforeNextPass(event.window), settling: false };
     default:
       return view;
   }
@@ -204,7 +204,7 @@ export function knownWindow(
  * How many tokens a prompt must grow after an insufficient or skipped compaction before the next one is tried. A compaction
  * must gain more than half of it (`gainToExceed`, compaction.ts).
  */
-export function patience(window: number): number {
+export function growthBeforeNextPass(window: number): number {
   return Math.ceil(window / 20);
 }
 
@@ -250,7 +250,7 @@ function reported(view: ViewAccount, tokens: number, compaction: ResolvedCompact
   if (!view.settling || !compaction) return viewWith(view, { tokens });
   const { window, reserve } = knownWindow(view, compaction);
   const enough = tokens <= window - reserve;
-  return { ...view, tokens, settling: false, next_pass_at: enough ? 0 : tokens + patience(window) };
+  return { ...view, tokens, settling: false, next_pass_at: enough ? 0 : tokens + growthBeforeNextPass(window) };
 }
 
 // The size of the prompt after a part of it was replaced. The provider may have reported fewer tokens for the whole prompt than

@@ -27,7 +27,7 @@ import {
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
-import { openEffect, type Placed } from '../../core/place.ts';
+import { openEffect, type Placed } from '../../core/journal-place.ts';
 import { isEnded, type MachineState, topStateOf } from '../../machine/state.ts';
 import { parkedAfterCopy } from '../approvals/approvals.ts';
 import { startClock, stopClock } from '../budgets/budgets.ts';

@@ -13,7 +13,6 @@ import {
   BOUNDS,
   type CallOutcome,
   type EventOf,
-  HANDOFF,
   type HandoffArgs,
   type JsonObject,
   nearestWord,
@@ -25,6 +24,7 @@ import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events } from '../../core/decision.ts';
 import { decideCall } from '../calls/outcome.ts';
 import type { CallRow } from '../calls/state.ts';
+import { sessionToolOf } from '../calls/table.ts';
 import { unfinishedStepEnd } from '../steps/steps.ts';
 import type { Relay } from './state.ts';
 
@@ -32,8 +32,8 @@ import type { Relay } from './state.ts';
 export const HANDOFF_SEAM = 'handoff';
 
 /** Whether a call is a hand-off. */
-function isHandoff({ tools }: SessionContext, { tool }: Pick<CallRow, 'tool'>): boolean {
-  return tool === HANDOFF && tools[tool]?.by_session === true;
+function isHandoff(context: SessionContext, row: CallRow): boolean {
+  return sessionToolOf(context, row) === 'handoff';
 }
 
 /** The target and the briefing of a hand-off; an empty text for each that is invalid. */

@@ -155,7 +155,7 @@ const BEHIND_THE_LAST_SEAM =
  * The next event of the oldest announcement: the `hook_call` of its next registration, or `announced` if none
  * matches. Null if no announcement is queued, while hooks are called, and in states that make no announcements.
  */
-export function announce(context: SessionContext, leaf: string, effectId: string): SessionEvent | null {
+export function nextAnnouncementEvent(context: SessionContext, leaf: string, effectId: string): SessionEvent | null {
   const [first] = context.announcements;
   if (!first) return null;
   const { consult } = context;

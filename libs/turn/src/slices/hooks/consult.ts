@@ -2,7 +2,7 @@
  * The registrations of a hook point, and the open consult: one effect that calls all matching registrations in the
  * order of the table (`inCallOrder` in libs/protocol).
  * The host calls them: `consultHooks` (consult-hooks.ts in libs/session). What the answers cause: `decideConsult`
- * (hook-answers.ts).
+ * (consult-outcome.ts).
  */
 
 import {
@@ -19,7 +19,7 @@ import {
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events } from '../../core/decision.ts';
-import { nextEffectId, nextIndex, type PlacedEvent } from '../../core/place.ts';
+import { nextEffectId, nextIndex, type PlacedEvent } from '../../core/journal-place.ts';
 import { isEnded, type MachineState } from '../../machine/state.ts';
 import type { CallRow } from '../calls/state.ts';
 import { noteOnCall } from '../calls/table.ts';
@@ -100,14 +100,14 @@ export function decideHooksChanged(state: MachineState, { fingerprint, table }: 
  * @param detail the members of the payload in addition to {@link payloadHead}.
  * @param target the value for the globs of registrations; by default the persona.
  */
-export function consult(
+export function nextConsultEvent(
   context: SessionContext,
   point: HookPoint,
   detail: JsonObject,
   target?: string,
   callId?: string,
 ): SessionEvent | null {
-  if (!consultable(context, point, callId)) return null;
+  if (!mayConsult(context, point, callId)) return null;
   const open = context.consult;
   const payload = open?.payload ?? { ...payloadHead(context, point), ...detail };
   const hooks = hooksFor(context, point, target ?? personaOfTurn(context), payload);
@@ -141,7 +141,7 @@ const PAYLOADS_MAX_CHARS = 64 * 1024;
  * Whether a point may open a consult, or add a registration to the open one. Consults of a session never overlap.
  * Registrations join a consult only in the record that opened it: later changes of the table add none.
  */
-export function consultable(context: SessionContext, point: HookPoint, callId?: string): boolean {
+export function mayConsult(context: SessionContext, point: HookPoint, callId?: string): boolean {
   const { consult } = context;
   return consult === null || (consult.point === point && consult.call_id === callId && isAsking(context));
 }

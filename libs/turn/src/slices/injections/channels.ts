@@ -1,6 +1,6 @@
 /**
  * The channels of queued messages (steer, remind, followup), and the traits of each. When a steer or a reminder is
- * delivered, and whether it continues a run, depends on its mode instead (`dueAt` in seams.ts, `messageContinuesRun` in
+ * delivered, and whether it continues a run, depends on its mode instead (`dueAt` in seam-passes.ts, `messageContinuesRun` in
  * waiting.ts).
  */
 import type { EventType, InjectionVerb } from '@coxswain/protocol';

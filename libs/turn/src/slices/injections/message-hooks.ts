@@ -4,7 +4,7 @@
  * message is queued at all: `decideInjection` (queue.ts).
  *
  * VERDICT-1  A message without a verdict is not delivered, and a seam that would deliver it waits (`waitsForVerdict` in
- *     seams.ts). In an aborting run the seam does not wait, and the message stays queued.
+ *     seam-passes.ts). In an aborting run the seam does not wait, and the message stays queued.
  * VERDICT-2  Consults never overlap: a check waits for an open one. Then it precedes other consults, because an
  *     accepted message may stop the work that they check. Interrupts are checked first, then other steers, then
  *     follow-ups.
@@ -16,12 +16,12 @@
 
 import type { ConsultOutcome, EventOf, JsonObject, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
+import { buildHookDecision, firstBlockOfMessage } from '../hooks/answers.ts';
 import { hooksFor, isAsking, payloadHead, recordedPayload } from '../hooks/consult.ts';
 import type { OpenConsult } from '../hooks/state.ts';
-import { buildHookDecision } from '../hooks/verdicts.ts';
 import { interruptMark } from '../suspension/suspension.ts';
 import { channelOf } from './channels.ts';
-import { preempt } from './preempt.ts';
+import { preemptOpenWork } from './preempt.ts';
 import type { PendingFollowup, PendingInjection } from './state.ts';
 import { awaitsVerdict } from './waiting.ts';
 
@@ -80,15 +80,11 @@ function queuedMessage(context: SessionContext, commandId: string): PendingInjec
   return context.pending.find(isIt) ?? context.followups.find(isIt);
 }
 
-/**
- * The events after the check of a steer or follow-up by user_prompt_submit hooks.
- * @param block the hook that blocks it and its reason, or null.
- */
+/** The events after the check of a steer or follow-up by user_prompt_submit hooks. */
 export function afterMessageCheck(
   context: SessionContext,
   consult: OpenConsult & { readonly command_id: string },
   outcome: ConsultOutcome,
-  block: { readonly hook: string; readonly reason: string | undefined } | null,
 ): SessionEvent[] {
   const { command_id, effect_id, payload } = consult;
   const ended = (verdict: EventOf<'guard_ended'>['verdict']): SessionEvent => ({
@@ -102,6 +98,7 @@ export function afterMessageCheck(
   // No verdict: the end of the run cancelled the consult, or meanwhile the message was revoked, collapsed or replaced
   // (VERDICT-4).
   if (isBrokenOff || message?.body !== payload.prompt) return [ended('none')];
+  const block = firstBlockOfMessage(context, outcome.answers);
   if (!block) return [ended('allowed')];
   const { hook, reason } = block;
   return [
@@ -128,7 +125,7 @@ export function guardEnded(context: SessionContext, event: EventOf<'guard_ended'
     consult: null,
     ...(injection ? { pending: marked(context.pending) } : { followups: marked(context.followups) }),
     // A preempting interrupt takes effect after its verdict.
-    ...(injection?.preempt ? preempt(context, command_id, injection.actor) : {}),
+    ...(injection?.preempt ? preemptOpenWork(context, command_id, injection.actor) : {}),
   };
 }
 

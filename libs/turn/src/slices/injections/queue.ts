@@ -1,7 +1,7 @@
 /**
  * Which steers, reminders and follow-ups are queued, and how queued ones are collapsed, revoked and replaced. The context
  * has two lists: `followups`, and `pending` for steers and reminders. Bounds and error codes with "pending" in their names
- * apply to both lists together. Delivery: `dueAt` and `nextFollowupEvent` (seams.ts). Check by hooks: message-hooks.ts.
+ * apply to both lists together. Delivery: `dueAt` and `nextFollowupEvent` (seam-passes.ts). Check by hooks: message-hooks.ts.
  *
  * QUEUE-1  Queued messages with the same dedupe key and kind collapse into one: the newest, at the position of the
  *     oldest.
@@ -20,11 +20,11 @@ import { noteCommand } from '../../core/command-memory.ts';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { type CommandHead, controlOutcome, type Decision, events, reject } from '../../core/decision.ts';
-import type { Placed } from '../../core/place.ts';
+import type { Placed } from '../../core/journal-place.ts';
 import { supersededBy } from '../reminders/reminders.ts';
 import { interruptMark } from '../suspension/suspension.ts';
 import { CHANNEL_OF_EVENT, type QueueingEvent } from './channels.ts';
-import { preempt } from './preempt.ts';
+import { preemptOpenWork } from './preempt.ts';
 import type { PendingFollowup, PendingInjection } from './state.ts';
 import { bodyBytes, needsHookVerdict, queuedBytes, reminderBytes, textBytes } from './waiting.ts';
 
@@ -311,7 +311,7 @@ export function injectionReceived(context: SessionContext, event: Placed<Queuein
   return {
     ...queueInjection(context, event),
     ...('preempt' in event && event.preempt && !preemptsAfterVerdict(context, event)
-      ? preempt(context, event.command_id, event.actor)
+      ? preemptOpenWork(context, event.command_id, event.actor)
       : {}),
     ...('hook' in event ? {} : noteCommand(context, event.command_id, injectionEntry(event.command_id))),
   };

@@ -1,6 +1,6 @@
 /**
  * Queries of the queues: queued messages, awaited verdicts, and sizes in bytes. What a seam delivers: `deliverable`
- * (seams.ts).
+ * (seam-passes.ts).
  */
 import type { InjectionVerb, Mode } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
@@ -20,7 +20,7 @@ export function awaitsVerdict(context: SessionContext, message: PendingInjection
 
 /**
  * Whether the mode of a queued message lets it continue a run or wake a daemon. `audit_only` does not: such a message
- * is delivered after the last turn. Further conditions: `queuedWorkContinuesRun` (continuation.ts), `wakes`
+ * is delivered after the last turn. Further conditions: `hasQueuedWork` (continuation.ts), `wakes`
  * (machine/guards.ts).
  */
 export function messageContinuesRun({ mode }: { readonly mode: Mode }): boolean {

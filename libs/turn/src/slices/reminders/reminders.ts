@@ -1,7 +1,7 @@
 /**
  * Live reminders: delivered or inherited, and shown by every prompt. One is live until its turns are over, a compaction
  * removes it, a newer one with its dedupe key replaces it, or a sender revokes it. When it is delivered: `dueAt`
- * (injections/seams.ts).
+ * (injections/seam-passes.ts).
  *
  * REMINDER-1  A turn counts for a reminder only if the prompt of the turn showed it. So a turn in which a reminder
  *     arrives after the prompt does not count.

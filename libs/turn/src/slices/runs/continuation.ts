@@ -11,16 +11,16 @@ import { stepHasEnded, stepsAreLeft } from '../steps/progress.ts';
 import { needsRepair } from './output.ts';
 
 /**
- * Whether queued work calls for another turn. It does not check max_turns. Queued work is a follow-up, a steer or reminder
- * (unless its mode is `audit_only`), a step that is left, or the message about an ended suspension or idle interval.
+ * Whether work is queued that needs a turn: a follow-up, a steer or reminder (unless its mode is `audit_only`), a step
+ * that is left, or the message about an ended suspension or idle interval. Messages that await the verdict of hooks count.
  *
- * It includes a steer or reminder that arrived after the last seam of the turn. Whether such a message gets a turn in this
- * run depends on the state:
+ * It does not decide that the run continues: the guards also check max_turns, budgets and stop conditions. A steer or
+ * reminder that arrived after the last seam of the turn gets a turn in this run or not, by the state:
  * - `turn_end`, without other work: the run ends, and the message stays queued for the next run.
  * - `turn_end` of a daemon, without other work: the daemon continues with a turn for the message.
  * - `resuming`, for example after a suspension: every run continues with a turn for it (`has_work`, machine/guards.ts).
  */
-export function queuedWorkContinuesRun(context: SessionContext): boolean {
+export function hasQueuedWork(context: SessionContext): boolean {
   return (
     context.followups.length > 0 ||
     context.waking?.takes_turn === true ||
@@ -60,11 +60,11 @@ export function openTurnContinuesRun(context: SessionContext): boolean {
 }
 
 /**
- * Whether the open turn or queued work ({@link queuedWorkContinuesRun}) calls for another turn, within max_turns. Only
+ * Whether the open turn or queued work ({@link hasQueuedWork}) calls for another turn, within max_turns. Only
  * then can `closeTurn` (turns.ts) record that a budget does not cover another answer.
  */
 export function continuesWithinMaxTurns(context: SessionContext): boolean {
-  return !isAtLastTurn(context) && (openTurnContinuesRun(context) || queuedWorkContinuesRun(context));
+  return !isAtLastTurn(context) && (openTurnContinuesRun(context) || hasQueuedWork(context));
 }
 
 /**

@@ -37,13 +37,13 @@ import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { controlOutcome, type Decision, events, reasonMember, reject } from '../../core/decision.ts';
 import type { Effect } from '../../core/effect.ts';
-import { openEffect, type Placed } from '../../core/place.ts';
+import { openEffect, type Placed } from '../../core/journal-place.ts';
 import { isEnded, type MachineState } from '../../machine/state.ts';
-import { cost } from '../budgets/budgets.ts';
+import { costMember } from '../budgets/budgets.ts';
 import { batchTerminates } from '../calls/table.ts';
-import { consult, isHooked } from '../hooks/consult.ts';
+import { isHooked, nextConsultEvent } from '../hooks/consult.ts';
 import { stepHasEnded } from '../steps/progress.ts';
-import { isAtLastTurn, isCapped, queuedWorkContinuesRun } from './continuation.ts';
+import { hasQueuedWork, isAtLastTurn, isCapped } from './continuation.ts';
 import { needsRepair, outputOfRun } from './output.ts';
 import { isStopped } from './stop-conditions.ts';
 
@@ -56,7 +56,7 @@ export function endOfRun(context: SessionContext): SessionEvent | null {
     stop_reason: stopReason(context),
     turns: context.turn,
     usage: context.run_usage,
-    ...cost(context, context.run_cost),
+    ...costMember(context, context.run_cost),
     pending: context.pending.length + context.followups.length,
     ...(context.failure ? { error: context.failure } : {}),
     ...(context.failed_at === null ? {} : { failed_at: context.failed_at }),
@@ -70,7 +70,7 @@ function stopReason(context: SessionContext): StopReason {
   if (context.batch_open && context.delivered_at_end === 0 && batchTerminates(context)) return 'terminated';
   if (isStopped(context)) return 'stop_condition';
   if (context.batch_open && !stepHasEnded(context)) return reasonOfCap(context);
-  return isCapped(context) && (context.cut_short || needsRepair(context) || queuedWorkContinuesRun(context))
+  return isCapped(context) && (context.cut_short || needsRepair(context) || hasQueuedWork(context))
     ? reasonOfCap(context)
     : 'end_turn';
 }
@@ -81,7 +81,7 @@ function reasonOfCap(context: SessionContext): StopReason {
 
 /** For a row of `derive` (core/next.ts): the function that returns the next event of the consult of this hook point. */
 export function consultEnding(point: EndingPoint): (context: SessionContext) => SessionEvent | null {
-  return (context) => consult(context, point, endingPayload(context, point, stopReason(context)));
+  return (context) => nextConsultEvent(context, point, endingPayload(context, point, stopReason(context)));
 }
 
 /**

@@ -35,12 +35,12 @@ import {
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
-import { openEffect } from '../../core/place.ts';
-import { spent } from '../budgets/spending.ts';
+import { openEffect } from '../../core/journal-place.ts';
+import { answerUsageAdded } from '../budgets/spending.ts';
 import { proposedRows } from '../calls/transitions.ts';
 import { decideOverflow, modelFailure } from '../compaction/compaction.ts';
-import { failsClosed } from '../hooks/verdicts.ts';
-import { isPreempted, PREEMPT_ORDER } from '../injections/preempt.ts';
+import { failsClosed } from '../hooks/answers.ts';
+import { isNextModelCallPreempted, PREEMPT_ORDER } from '../injections/preempt.ts';
 import { stallAfterAnswer } from '../stalls/stalls.ts';
 import { answerOfStep, stepFailure } from '../steps/steps.ts';
 import { textStop } from './stop-conditions.ts';
@@ -116,7 +116,7 @@ export function answered(context: SessionContext, event: EventOf<'message_comple
   const change = {
     model: null,
     cut_short: event.message.partial === true && context.model?.preempted === true,
-    ...spent(context, event.usage),
+    ...answerUsageAdded(context, event.usage),
     ...(event.message.partial ? {} : { stall: stallAfterAnswer(context.stall, calls) }),
   };
   if (calls.length === 0) return { ...change, ...answerOfStep(context, event) };
@@ -128,12 +128,12 @@ export function answered(context: SessionContext, event: EventOf<'message_comple
 }
 
 /**
- * The model call of the turn is requested. If a queued interrupt ends it before it is sent (`isPreempted`), the model
+ * The model call of the turn is requested. If a queued interrupt ends it before it is sent (`isNextModelCallPreempted`), the model
  * does not get the delivered messages, so `unheard` stays.
  */
 export function modelCallOpened(context: SessionContext, event: { readonly n: number }): Partial<SessionContext> {
   const { effect, next_effect } = openEffect(context, event);
-  if (isPreempted(context)) return { next_effect, model: { ...effect, restarts: 0, preempted: true } };
+  if (isNextModelCallPreempted(context)) return { next_effect, model: { ...effect, restarts: 0, preempted: true } };
   return { next_effect, model: { ...effect, restarts: 0 }, unheard: false };
 }
 

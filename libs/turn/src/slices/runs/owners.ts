@@ -8,7 +8,7 @@
 import { BOUNDS, type OwnedInput, type SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events } from '../../core/decision.ts';
-import type { Placed } from '../../core/place.ts';
+import type { Placed } from '../../core/journal-place.ts';
 import type { MachineState } from '../../machine/state.ts';
 import { setBudgetTimer } from '../budgets/spending.ts';
 import { afterFailedSummary } from '../compaction/compaction.ts';

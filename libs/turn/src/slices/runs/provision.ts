@@ -14,7 +14,7 @@ import {
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
-import type { Placed, PlacedEvent } from '../../core/place.ts';
+import type { Placed, PlacedEvent } from '../../core/journal-place.ts';
 import { MACHINE_VERSION } from '../../machine/version.ts';
 import { buildPermissionsChanged } from '../approvals/remembered.ts';
 import { elapsedMs, reportedAfterChange } from '../budgets/budgets.ts';

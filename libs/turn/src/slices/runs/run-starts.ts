@@ -1,7 +1,7 @@
 /**
  * The start of a run, by a command or by a queued message with `begins_run`. Starts in other files: the first run of a
  * child (`decideStartChild`, children/children.ts), and the prompt of a fork (`decideAfterCopy`, copies/copies.ts). A
- * follow-up without `begins_run` continues a run: `nextFollowupEvent` (injections/seams.ts). The messages that a model
+ * follow-up without `begins_run` continues a run: `nextFollowupEvent` (injections/seam-passes.ts). The messages that a model
  * call gets: `Transcript.viewLater` (transcript.ts in libs/session).
  */
 
@@ -18,10 +18,10 @@ import { noteCommand } from '../../core/command-memory.ts';
 import type { Command } from '../../core/commands.ts';
 import type { SessionContext } from '../../core/context.ts';
 import { actorMember, type CommandHead, type Decision, events, reasonSuffix, reject } from '../../core/decision.ts';
-import { openEffect, type Placed } from '../../core/place.ts';
+import { openEffect, type Placed } from '../../core/journal-place.ts';
 import { isEnded, leafOf, type MachineState, topStateOf } from '../../machine/state.ts';
 import { copiedFrom, settingsOfPrompt } from '../copies/copies.ts';
-import { buildHookDecision, firstBlockOfMessage } from '../hooks/verdicts.ts';
+import { buildHookDecision, firstBlockOfMessage } from '../hooks/answers.ts';
 import { decideInjection } from '../injections/queue.ts';
 import type { PendingFollowup } from '../injections/state.ts';
 import { isLastStep } from '../steps/progress.ts';

@@ -15,7 +15,7 @@ import type {
   StopReason,
   WholeRunLimits,
 } from '@coxswain/protocol';
-import type { OpenEffect } from '../../core/place.ts';
+import type { OpenEffect } from '../../core/journal-place.ts';
 import type { PinnedStep } from '../steps/state.ts';
 
 /** The pinned settings of a run. */
@@ -114,7 +114,7 @@ export interface RunsState {
   /** The run was cancelled, has failed, or has used up a budget: no new work may start, and open work is aborted. */
   readonly aborting: boolean;
   readonly stop_reason: StopReason | null;
-  /** The reason of the cancel, or the text about the used-up budget (`exhaustion`, budgets.ts). */
+  /** The reason of the cancel, or the text about the used-up budget (`exhaustionText`, budgets.ts). */
   readonly cancel_reason: string | null;
   /** The sender of the cancel, if its command names one. */
   readonly cancel_actor: Actor | null;

@@ -15,7 +15,7 @@ import {
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
-import { nextEffectId, nextIndex, type Placed } from '../../core/place.ts';
+import { nextEffectId, nextIndex, type Placed } from '../../core/journal-place.ts';
 
 /** The event for the first text condition that is true of an answer; none if no condition is. */
 export function textStop(context: SessionContext, message: AssistantMessage): SessionEvent[] {

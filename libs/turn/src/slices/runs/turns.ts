@@ -2,8 +2,8 @@
 
 import type { SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import type { Placed } from '../../core/place.ts';
-import { cost, uncoveredAnswer } from '../budgets/budgets.ts';
+import type { Placed } from '../../core/journal-place.ts';
+import { costMember, uncoveredAnswer } from '../budgets/budgets.ts';
 import { feedbackEvent } from '../injections/feedback.ts';
 import { countDownAtTurnEnd } from '../reminders/reminders.ts';
 import { stallAfterTurn, stallFeedback } from '../stalls/stalls.ts';
@@ -51,7 +51,7 @@ export function turnEnd(context: SessionContext): SessionEvent {
     type: 'turn_end',
     turn: context.turn,
     usage: context.turn_usage,
-    ...cost(context, context.turn_cost),
+    ...costMember(context, context.turn_cost),
     ...(context.dispatch_skipped ? { dispatch_skipped: true, skip_reason: 'interrupt_immediate' } : {}),
   };
 }

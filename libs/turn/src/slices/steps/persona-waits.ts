@@ -7,7 +7,7 @@
 import type { EventOf, PersonaStepInput, SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
-import { nextIndex, type PlacedEvent } from '../../core/place.ts';
+import { nextIndex, type PlacedEvent } from '../../core/journal-place.ts';
 import type { PersonaWait } from './state.ts';
 import { stepFailure } from './steps.ts';
 
@@ -21,7 +21,7 @@ function isOpen({ model, compacting }: SessionContext, effectId: string): boolea
   return model?.id === effectId || compacting?.id === effectId;
 }
 
-/** Decides the progress of a model step, as its host reports it: it waits, it goes on, or an attempt was lost. */
+/** Decides the progress of a model step, as its host reports it: it waits, it continues, or an attempt was lost. */
 export function decidePersonaStep(context: SessionContext, input: PersonaStepInput): Decision {
   if (!isOpen(context, input.effect_id) || context.aborting) return late(input.effect_id);
   const { effect_id } = input;

@@ -2,7 +2,7 @@
  * The progress of a run in the declared steps of its persona; and the wait and the lost attempts of a model step.
  */
 import type { ErrorBoundary, Failure, Json, StepArgs, StopReason } from '@coxswain/protocol';
-import type { OpenEffect } from '../../core/place.ts';
+import type { OpenEffect } from '../../core/journal-place.ts';
 
 /** The members of a declared step that the machine needs. The host selects its tools. */
 export interface PinnedStep {

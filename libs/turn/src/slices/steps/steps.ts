@@ -19,7 +19,6 @@ import {
   canonicalJson,
   type EventOf,
   type Failure,
-  type HookAnswer,
   type JsonObject,
   readStepArgs,
   type SessionEvent,
@@ -28,8 +27,8 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import { consult } from '../hooks/consult.ts';
-import { buildHookDecision } from '../hooks/verdicts.ts';
+import { buildHookDecision, failsClosed } from '../hooks/answers.ts';
+import { nextConsultEvent } from '../hooks/consult.ts';
 import { needsRepair } from '../runs/output.ts';
 import type { RequestedSuspension } from '../suspension/state.ts';
 import { openStep, STEP_SEAM, stepTarget } from './progress.ts';
@@ -157,13 +156,11 @@ function stepPayload(context: SessionContext, point: 'PreStep' | 'PostStep'): Js
 /**
  * The events after PreStep or PostStep hooks, in the order of their answers. The first denial, refusing failure or invalid
  * rewrite of the arguments fails the step.
- * @param failsClosed whether an answer failed and refuses.
  */
 export function afterStepHooks(
   context: SessionContext,
   point: 'PreStep' | 'PostStep',
   outcome: ConsultOutcome,
-  failsClosed: (answer: HookAnswer) => boolean,
 ): SessionEvent[] {
   const events: SessionEvent[] = [];
   const refused = (hook: string, reason: string | undefined): SessionEvent[] => {
@@ -176,8 +173,9 @@ export function afterStepHooks(
       ...(stepFailure(context, error, runFailed(error)) ?? []),
     ];
   };
-  for (const { hook, verdict, failure, ...rest } of outcome.answers) {
-    if (failsClosed({ hook, failure, ...rest })) return refused(hook, failure?.message);
+  for (const answer of outcome.answers) {
+    const { hook, verdict, failure } = answer;
+    if (failsClosed(context, answer)) return refused(hook, failure?.message);
     if (verdict?.kind === 'deny') return refused(hook, verdict.reason);
     if (verdict?.kind === 'rewrite_args') {
       const args = readStepArgs(verdict.args);
@@ -266,7 +264,7 @@ export function stepTaskDelivered({ step }: SessionContext): Partial<SessionCont
 /** The next event of the consult of PreStep or PostStep hooks about the open step. */
 export function consultStep(context: SessionContext, point: 'PreStep' | 'PostStep'): SessionEvent | null {
   const name = openStep(context)?.name ?? '';
-  return consult(context, point, stepPayload(context, point), stepTarget(context, name));
+  return nextConsultEvent(context, point, stepPayload(context, point), stepTarget(context, name));
 }
 
 /** Stores the answer of the open step for PostStep hooks, also for those that are registered before the step ends. */

@@ -6,12 +6,12 @@
  * `accepted_message_wakes` and `last_hook_removed` (machine/guards.ts).
  */
 import type { SessionContext } from '../../core/context.ts';
-import { nextIndex, type Placed, type PlacedEvent } from '../../core/place.ts';
+import { nextIndex, type Placed, type PlacedEvent } from '../../core/journal-place.ts';
 import { startClock } from '../budgets/budgets.ts';
 import { setBudgetTimer } from '../budgets/spending.ts';
 import { NOTHING_USED } from '../budgets/state.ts';
 import { NO_RELAY } from '../handoff/state.ts';
-import { queuedWorkContinuesRun } from '../runs/continuation.ts';
+import { hasQueuedWork } from '../runs/continuation.ts';
 
 /** A daemon has finished its job (the seam `daemon_idle_pre` was passed): counts start again for the next job. */
 export function daemonJobEnded(context: SessionContext, event: Placed<'loop_checkpoint'>): Partial<SessionContext> {
@@ -39,7 +39,7 @@ export function daemonJobStarted(context: SessionContext, event: PlacedEvent): P
  * the next job starts instead, because the machine continues immediately.
  */
 function startIdlingOrJob(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
-  if (queuedWorkContinuesRun(context)) return setBudgetTimer(context, event, startClock(NOTHING_USED, event.at_ms));
+  if (hasQueuedWork(context)) return setBudgetTimer(context, event, startClock(NOTHING_USED, event.at_ms));
   const intervalMs = context.pinned?.wake_interval_ms;
   if (intervalMs === undefined) return { count: NOTHING_USED };
   const index = nextIndex(context, event);

@@ -29,9 +29,9 @@ import {
   reasonSuffix,
   reject,
 } from '../../core/decision.ts';
-import type { Placed } from '../../core/place.ts';
+import type { Placed } from '../../core/journal-place.ts';
 import { isEnded, leafOf, type MachineState, topStateOf } from '../../machine/state.ts';
-import { buildHookDecision, failsClosed } from '../hooks/verdicts.ts';
+import { buildHookDecision, failsClosed } from '../hooks/answers.ts';
 import type { RequestedSuspension } from './state.ts';
 
 /**

@@ -1,6 +1,6 @@
 /** Requested and current suspensions, stored signals, and the messages to the model after a wait: a suspension or idling. */
 import type { Actor, Json, OnTimeout, ReminderMessage, UserMessage } from '@coxswain/protocol';
-import type { OpenEffect } from '../../core/place.ts';
+import type { OpenEffect } from '../../core/journal-place.ts';
 
 /** A requested suspension. It starts after the open turn; in an idle daemon, at once. */
 export interface RequestedSuspension {

@@ -1,6 +1,6 @@
 /**
  * The start of a requested suspension, what ends it, and the messages to the model after it. What requests it:
- * requests.ts. When the session enters it: the transitions to `suspended` (machine/chart.ts). Its timer: timers.ts.
+ * requests.ts. When the session enters it: the transitions to `suspended` (machine/chart.ts). Its timer: core/timers.ts.
  */
 
 import {
@@ -13,7 +13,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import { nextIndex, type PlacedEvent } from '../../core/place.ts';
+import { nextIndex, type PlacedEvent } from '../../core/journal-place.ts';
 import type { PendingFollowup, PendingInjection } from '../injections/state.ts';
 import { wakingInterrupt } from '../injections/waiting.ts';
 import type { RequestedSuspension, Suspension, Waking } from './state.ts';
@@ -69,7 +69,7 @@ export function interruptMark(
  * Notes the first delivered interrupt in the requested suspension. An interrupt that is still queued needs no note, because
  * {@link wakingInterrupt} finds it.
  */
-export function interruptedBy(context: SessionContext, ids: readonly string[]): Partial<SessionContext> {
+export function noteInterruptOfRequest(context: SessionContext, ids: readonly string[]): Partial<SessionContext> {
   const { suspend, pending } = context;
   if (!suspend || suspend.interrupted_by !== undefined) return {};
   const interrupt = pending.find(
@@ -84,8 +84,9 @@ function idOf({ command_id, call_id }: RequestedSuspension): string {
 }
 
 /**
- * The identity of a request, as the mark of an interrupt keeps it; empty for the request of a failed step, also if it
- * replaced an earlier request.
+ * The identity of a request in the mark of an interrupt. The request of a failed step has none, although it can keep the
+ * command of an earlier request (`escalation`, steps/steps.ts): an interrupt that arrived before the step failed does not
+ * end its suspension.
  */
 function requestOf(request: RequestedSuspension): string {
   return request.step === undefined ? idOf(request) : '';

@@ -1,13 +1,13 @@
 /**
  * The events that the answers of a consult cause, by hook point: a dispatch table over the slices. Which hooks are called:
- * `consult` (consult.ts). Whether one answer refuses: `failsClosed` and `firstBlockOfMessage` (verdicts.ts).
+ * `nextConsultEvent` (consult.ts). Whether one answer refuses: `failsClosed` and `firstBlockOfMessage` (answers.ts).
  */
 
-import { assertNever, BOUNDS, type ConsultOutcome, type HookAnswer, type SessionEvent } from '@coxswain/protocol';
+import { assertNever, BOUNDS, type ConsultOutcome, type SessionEvent } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
 import { type Decision, events, late } from '../../core/decision.ts';
 import type { AbortOrder, Effect } from '../../core/effect.ts';
-import type { Placed } from '../../core/place.ts';
+import type { Placed } from '../../core/journal-place.ts';
 import { afterOnApprovalRequested } from '../approvals/approvals.ts';
 import { decideEditChecked, isEditSettled, isOfEdit } from '../approvals/edited-calls.ts';
 import { cancelOrder } from '../calls/cancel.ts';
@@ -28,9 +28,9 @@ import { afterUserPromptSubmit } from '../runs/run-starts.ts';
 import { afterStepHooks } from '../steps/steps.ts';
 import { afterPreSuspend } from '../suspension/requests.ts';
 import { isAnnounced } from './announcements.ts';
+import { answersOf, buildHookReturned } from './answers.ts';
 import { deferredReports, untrackedJobs } from './jobs.ts';
 import type { OpenConsult } from './state.ts';
-import { answersOf, failsClosed, firstBlockOfMessage, hookReturned } from './verdicts.ts';
 
 /** Decides the outcome of the open consult. */
 export function decideConsult(context: SessionContext, outcome: ConsultOutcome, atMs: number): Decision {
@@ -42,7 +42,7 @@ export function decideConsult(context: SessionContext, outcome: ConsultOutcome, 
   const wasAborted = outcome.status === 'cancelled' && (context.aborting || isSettled);
   const answers = wasAborted ? outcome.answers : answersOf(consult, outcome);
   return events(
-    ...answers.map((answer) => hookReturned(consult, answer)),
+    ...answers.map((answer) => buildHookReturned(consult, answer)),
     ...untrackedJobs(context, answers),
     ...deferredReports(context, consult, answers),
     ...hookReminders(context, consult, answers, atMs),
@@ -58,12 +58,8 @@ function eventsAtConsultEnd(
   atMs: number,
 ): SessionEvent[] {
   const { point, effect_id, call_id } = consult;
-  if (isMessageCheck(consult))
-    return afterMessageCheck(context, consult, outcome, firstBlockOfMessage(context, outcome.answers));
-  if (isOfEdit(consult)) {
-    const failed = (answer: HookAnswer) => failsClosed(context, answer);
-    return decideEditChecked(context, consult, outcome.answers, failed, atMs);
-  }
+  if (isMessageCheck(consult)) return afterMessageCheck(context, consult, outcome);
+  if (isOfEdit(consult)) return decideEditChecked(context, consult, outcome.answers, atMs);
   if (isAnnounced(point)) {
     const announced: SessionEvent = { type: 'announced', point, effect_id };
     return point === 'OnApprovalRequested'
@@ -102,9 +98,7 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
       return [];
     case 'PreStep':
     case 'PostStep':
-      return context.aborting
-        ? []
-        : afterStepHooks(context, consult.point, outcome, (answer) => failsClosed(context, answer));
+      return context.aborting ? [] : afterStepHooks(context, consult.point, outcome);
     case 'OnHandoffEmitted':
       return open && !context.aborting ? afterOnHandoffEmitted(context, open, outcome) : [];
     case 'pre_suspend':

@@ -1,19 +1,19 @@
 /**
- * The timers that a session waits for, and what a fired one causes. The host stores them: `SessionWork.reconcile`
- * (session-work.ts in libs/session).
+ * The timers that a session waits for, composed of the timers of each slice, and what a fired one causes. The host stores
+ * them, and retries until the store acknowledges each: `StoreWrites` (timer-and-rule-writes.ts in libs/session).
  */
 
 import type { EventOf, TimerInput } from '@coxswain/protocol';
-import type { SessionContext } from '../../core/context.ts';
-import { type Decision, events } from '../../core/decision.ts';
-import type { TimerEffect } from '../../core/effect.ts';
-import type { PlacedEvent } from '../../core/place.ts';
-import type { MachineState } from '../../machine/state.ts';
-import { leafOf } from '../../machine/state.ts';
-import { afterApprovalExpiry, approvalTimers } from '../approvals/approvals.ts';
-import { setBudgetTimer } from '../budgets/spending.ts';
-import { afterPersonaWaitExpiry, personaWait } from '../steps/persona-waits.ts';
-import { wakingFromInterval } from './suspension.ts';
+import type { MachineState } from '../machine/state.ts';
+import { leafOf } from '../machine/state.ts';
+import { afterApprovalExpiry, approvalTimers } from '../slices/approvals/approvals.ts';
+import { setBudgetTimer } from '../slices/budgets/spending.ts';
+import { afterPersonaWaitExpiry, personaWait } from '../slices/steps/persona-waits.ts';
+import { wakingFromInterval } from '../slices/suspension/suspension.ts';
+import type { SessionContext } from './context.ts';
+import { type Decision, events } from './decision.ts';
+import type { TimerEffect } from './effect.ts';
+import type { PlacedEvent } from './journal-place.ts';
 
 /**
  * Decides a due timer. It counts, however late it fires, if {@link awaitedTimers} still lists it with the same due time. Any

@@ -16,7 +16,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { SessionContext } from '../../core/context.ts';
-import type { Placed } from '../../core/place.ts';
+import type { Placed } from '../../core/journal-place.ts';
 import { HANDOFF_SEAM } from '../handoff/handoff.ts';
 import { announcementsAreFull } from '../hooks/announcements.ts';
 import { reminderMessage } from '../reminders/hook-reminders.ts';
@@ -25,7 +25,7 @@ import { isCapped } from '../runs/continuation.ts';
 import { OUTPUT_SEAM } from '../runs/output.ts';
 import { STEP_SEAM } from '../steps/progress.ts';
 import { stepTaskDelivered } from '../steps/steps.ts';
-import { interruptedBy, wakingMessageDelivered } from '../suspension/suspension.ts';
+import { noteInterruptOfRequest, wakingMessageDelivered } from '../suspension/suspension.ts';
 import { feedbackDelivered } from './feedback.ts';
 import type { PendingInjection } from './state.ts';
 import { awaitsVerdict, followupsMustWait, nextFollowup } from './waiting.ts';
@@ -179,7 +179,7 @@ export function deliveredAt(
     delivering_seam: kind,
     pending: context.pending.filter((injection) => !ids.includes(injection.command_id)),
     ...(kind === 'loop_exit' ? {} : { unheard: true }),
-    ...interruptedBy(context, ids),
+    ...noteInterruptOfRequest(context, ids),
   };
 }
 

@@ -24,7 +24,7 @@ export function answersOf(consult: OpenConsult, outcome: ConsultOutcome): HookAn
 }
 
 /** The event of one answer. */
-export function hookReturned(consult: OpenConsult, answer: HookAnswer): SessionEvent {
+export function buildHookReturned(consult: OpenConsult, answer: HookAnswer): SessionEvent {
   return {
     type: 'hook_returned',
     point: consult.point,
@@ -80,9 +80,9 @@ export function firstBlockOfMessage(
   context: SessionContext,
   answers: readonly HookAnswer[],
 ): { readonly hook: string; readonly reason: string | undefined; readonly code: string } | null {
-  for (const { hook, verdict, failure, ...rest } of answers) {
-    if (failure && failsClosed(context, { hook, failure, ...rest }))
-      return { hook, reason: failure.message, code: failure.code };
+  for (const answer of answers) {
+    const { hook, verdict, failure } = answer;
+    if (failure && failsClosed(context, answer)) return { hook, reason: failure.message, code: failure.code };
     if (verdict?.kind === 'block') return { hook, reason: verdict.reason, code: 'prompt_blocked' };
   }
   return null;
