@@ -184,8 +184,8 @@ export class SessionLifecycle {
   }
 
   /**
-   * The outcome of a provision with the host's table of hooks as it is now. Provisioning read the table at its start; a
-   * hand-off would put that one in the place of a newer recorded one. Other outcomes, and the outcome while the table is
+   * The outcome of a provision with the host's table of hooks as it is now. Provisioning read the table at its start. With
+   * that one, a hand-off would undo a recorded change of the table. Other outcomes, and the outcome while the table is
    * invalid, stay as they are.
    */
   withNewestHooks(outcome: Outcome): Outcome {
