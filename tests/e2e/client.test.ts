@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type BusClient, CommandRejectedError } from '@coxswain/client';
+import { type BusClient, type BusSession, CommandRejectedError } from '@coxswain/client';
+import { HEADERS } from '@coxswain/protocol';
 import { type SessionsService, startSessionsService } from '@coxswain/sessions';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startBus, type TestBus } from './kit/bus.ts';
@@ -43,6 +44,13 @@ afterAll(async () => {
 
 async function script(name: string, yaml: string): Promise<void> {
   await writeFile(join(folder, `${name}.yaml`), yaml);
+}
+
+async function recordedIds(session: BusSession): Promise<(string | undefined)[]> {
+  const ids = [];
+  for await (const { record } of session.journal())
+    if (record.input.type === 'command') ids.push(record.input.command_id);
+  return ids;
 }
 
 async function start(name: string, sessionId?: string) {
@@ -129,6 +137,28 @@ describe('commands', () => {
         code: 'session_not_found',
       });
     }
+  });
+
+  test('read the journal from its newest record, and from its start only if the session knows their id', async () => {
+    const session = await start('quick');
+    await session.result();
+    // The session knows an id for longer than the command stream, which has never known this one.
+    await bus.command(session.id, 'steer', { body: 'look' }, { [HEADERS.commandId]: 'old' });
+    await vi.waitFor(async () => expect(await recordedIds(session)).toContain('old'), 30_000);
+    const fromStart: boolean[] = [];
+    const created = bus.bare.subscribe('$JS.API.CONSUMER.CREATE.>', {
+      callback: (_, message) => {
+        const { config } = message.json<{ config: { filter_subjects?: unknown; opt_start_seq?: number } }>();
+        if (JSON.stringify(config).includes(`.${session.id}"`)) fromStart.push((config.opt_start_seq ?? 1) === 1);
+      },
+    });
+    await bus.bare.flush();
+    const waits = { stage: 'accepted', pendingForNextRun: true };
+    expect((await session.steer('look', { id: 'new', wait: 'delivered' })).receipt).toMatchObject(waits);
+    expect(fromStart).toEqual([false]);
+    expect((await session.steer('look', { id: 'old', wait: 'delivered' })).receipt).toMatchObject(waits);
+    expect(fromStart).toEqual([false, false, true]);
+    created.unsubscribe();
   });
 
   test('that are taken back, or make way for a newer one, are waited for no longer; a repetition is told the same', async () => {

@@ -2,14 +2,14 @@
 import type { CommandId, Receipt, SessionRef } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { JournalReceipt } from './journal-receipt.ts';
-import { followJournal, lastNumber } from './read-journal.ts';
+import { followJournal, type JournalPlace, lastNumber } from './read-journal.ts';
 
 /** The command, the stage to wait for, and how. */
 export interface ReceiptQuery {
   readonly commandId: CommandId;
   readonly awaited: 'accepted' | 'delivered';
-  /** The first record that can contain the command. */
-  readonly from: number;
+  /** A record before the command's; null if the command may be anywhere in the journal. */
+  readonly after: JournalPlace | null;
   readonly onAccepted: () => void;
   readonly signal: AbortSignal;
 }
@@ -27,7 +27,7 @@ export async function awaitReceiptInJournal(
   // An earlier end of a run does not count: a later run may have delivered the command.
   const present = await lastNumber(nc, ref);
   const journalReceipt = new JournalReceipt(query.commandId);
-  for await (const { record } of followJournal(nc, ref, query.from, query.signal)) {
+  for await (const { record } of followJournal(nc, ref, 1, query.signal, query.after)) {
     const receipt = journalReceipt.add(record);
     if (receipt === null) continue;
     query.onAccepted();

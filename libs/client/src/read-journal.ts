@@ -69,6 +69,7 @@ const REPLICA_TRIES = 8;
  * Follows the session from record `from`: stored records first, then live ones, each once and in order. It ends when
  * the signal aborts, the caller stops or the connection closes. It waits for a session that does not exist yet.
  * `newest` skips older records.
+ * @param after skips the records up to this one without reading them. It must come before `from`.
  * @throws JournalGapError if a record is missing on every replica that was read. RecordUnreadableError for an
  *   unreadable record. BusNotPreparedError if no session host has used this bus. NatsUnavailableError if NATS does not
  *   respond at the start.
@@ -79,8 +80,9 @@ export async function* followJournal(
   ref: SessionRef,
   from: JournalStart = 1,
   signal?: AbortSignal,
+  after: JournalPlace | null = null,
 ): AsyncGenerator<StoredJournalRecord, void, undefined> {
-  const seen: ReadSoFar = { place: null };
+  const seen: ReadSoFar = { place: after };
   for (let tries = 1; ; tries++) {
     const source = sourceOf(
       nc,
@@ -180,11 +182,16 @@ export async function lastRecord(nc: NatsConnection, ref: SessionRef): Promise<J
  * @internal
  */
 export async function lastNumber(nc: NatsConnection, ref: SessionRef): Promise<number> {
-  const bytes = await lastBytes(nc, ref);
-  if (bytes === null) return 0;
-  const tombstone = tombstoneIn(bytes);
+  return (await lastPlace(nc, ref)).n;
+}
+
+/** The place of the record of {@link lastNumber}; zeros without records. @internal */
+export async function lastPlace(nc: NatsConnection, ref: SessionRef): Promise<JournalPlace> {
+  const newest = await lastStored(nc, ref);
+  if (newest === null) return { n: 0, seq: 0 };
+  const tombstone = tombstoneIn(newest.bytes);
   if (tombstone) throw new SessionDeletedError(tombstone);
-  return numberOf(bytes) ?? 0;
+  return { n: numberOf(newest.bytes) ?? 0, seq: newest.seq };
 }
 
 /**
@@ -245,7 +252,7 @@ async function leadersLast(nc: NatsConnection, ref: SessionRef): Promise<NewestR
   if (tenantsOwn.has(nc) || isTenantsKey(nc)) return undefined;
   try {
     const message = await retryRequest(() => journalOf(nc, ref).leaderLast(subjects.journal(ref)));
-    return message && { ref, bytes: message.data };
+    return message && { ref, bytes: message.data, seq: message.seq };
   } catch (error) {
     if (error instanceof StreamNotFoundError) return null;
     if (!(error instanceof NotPermittedError)) throw error;
@@ -279,7 +286,7 @@ async function reportedRecords(nc: NatsConnection, ref: SessionRef): Promise<num
  */
 async function replicasLast(nc: NatsConnection, ref: SessionRef): Promise<NewestRecord | null> {
   const message = await retryRequest(() => journalOf(nc, ref).last(subjects.journal(ref)));
-  return message && { ref, bytes: message.data };
+  return message && { ref, bytes: message.data, seq: message.seq };
 }
 
 function journalOf(nc: NatsConnection, ref: SessionRef): StreamReader {
@@ -290,6 +297,8 @@ function journalOf(nc: NatsConnection, ref: SessionRef): StreamReader {
 export interface NewestRecord {
   readonly ref: SessionRef;
   readonly bytes: Uint8Array;
+  /** Its sequence number in the stream. */
+  readonly seq: number;
 }
 
 /** A session whose newest record no replica serves, and the error. */

@@ -46,7 +46,7 @@ import {
   type WaitStage,
   type WireSentCommand,
 } from './outgoing-command.ts';
-import { followJournal, lastNumber } from './read-journal.ts';
+import { followJournal, type JournalPlace, lastNumber, lastPlace } from './read-journal.ts';
 import { failureOfReceipt } from './receipt-failure.ts';
 import { type OpenInbox, openInbox } from './receipt-inboxes.ts';
 
@@ -105,7 +105,7 @@ export async function sendPayload(
   const leaving = new AbortController();
   let journalReceipt: Promise<Receipt | null> = Promise.resolve(null);
   try {
-    const before = wait === 'delivered' ? await nullIfNotPermitted(lastNumber(nc, ref)) : 0;
+    const before = wait === 'delivered' ? await nullIfNotPermitted(lastPlace(nc, ref)) : NO_RECORD;
     const sent = await store(nc, ref, verb, payload, commandId, { ...options, receiptTo: receipts.subject });
     const receipted = Promise.race([
       receipts.settled(sent, options.timeoutMs ?? RECEIPT_TIMEOUT_MS, options.signal, options.acceptedWithinMs),
@@ -119,12 +119,21 @@ export async function sendPayload(
     // Hosts do not receive duplicates that NATS drops, and no receipt reports that the run has ended.
     // A user that may not read the journal depends on receipts alone.
     if (before !== null && (sent.duplicate || wait === 'delivered')) {
-      // A command with the caller's id may have been recorded long ago.
-      const from = sent.duplicate || options.id !== undefined ? 1 : before + 1;
-      const onAccepted = () => receipts.accepted();
-      journalReceipt = nullIfNotPermitted(
-        awaitReceiptInJournal(nc, ref, { commandId, awaited: wait, from, onAccepted, signal: leaving.signal }),
-      );
+      const follow = (after: JournalPlace | null, signal: AbortSignal) => {
+        const onAccepted = () => receipts.accepted();
+        return awaitReceiptInJournal(nc, ref, { commandId, awaited: wait, after, onAccepted, signal });
+      };
+      const search = async () => {
+        if (!sent.duplicate) {
+          // A command with the caller's id may have been recorded long ago. Only a receipt that says so, or no receipt,
+          // is a reason to read the whole journal: that takes longer with each record.
+          if (options.id !== undefined) receipts.suspectRepetitionAfter(LOOKED_AT_AFTER_MS);
+          const receipt = await follow(before, AbortSignal.any([leaving.signal, receipts.isRepeated]));
+          if (receipt !== null || leaving.signal.aborted) return receipt;
+        }
+        return follow(null, leaving.signal);
+      };
+      journalReceipt = nullIfNotPermitted(search());
     }
     const found = journalReceipt.then(
       (receipt) => (receipt ? settledReceipt(receipt, ref) : receipted),
@@ -138,7 +147,7 @@ export async function sendPayload(
     const repeated = () =>
       // The journal has a repeated start under the first command's id only.
       receipted.then((receipt) => (receipt.duplicate ? receipt : found), unlessRepeated(found));
-    const receipt = await Promise.race([sent.duplicate ? repeated() : receipted, found]);
+    const receipt = await Promise.race([sent.duplicate ? repeated() : receipted.catch(unlessRepeated(found)), found]);
     const duplicate = sent.duplicate || receipt.duplicate === true;
     return { ...sent, duplicate, receipt: sent.duplicate ? { ...receipt, message: REPEATED } : receipt };
   } finally {
@@ -183,6 +192,9 @@ function unlessRepeated(found: Promise<Receipt>): (error: unknown) => Promise<Re
     throw error;
   };
 }
+
+/** The place before the first record of a journal. */
+const NO_RECORD: JournalPlace = { n: 0, seq: 0 };
 
 /** Hosts use the same message for a repetition. */
 const REPEATED = 'repeated: nothing changed';
@@ -274,6 +286,8 @@ class AwaitedReceipt {
   #giveUp: (error: Error) => void = () => undefined;
   #release: () => void = () => undefined;
   #isAccepted = false;
+  readonly #repeated = new AbortController();
+  #suspicionTimer: NodeJS.Timeout | undefined;
 
   /** Subscribes at once: a receipt may arrive before the acknowledgement of NATS. */
   constructor(nc: NatsConnection, ref: SessionRef, commandId: CommandId, awaited: 'accepted' | 'delivered') {
@@ -292,6 +306,7 @@ class AwaitedReceipt {
         // Any client that learns the inbox can write to it: other messages are ignored.
         const receipt = readReceipt(data);
         if (!receipt || receipt.command_id !== commandId || receipt.session_id !== ref.sessionId) return;
+        if (receipt.message === REPEATED) this.#repeated.abort(REPEATED);
         const failure = failureOfReceipt(receipt, ref);
         if (failure) reject(failure);
         else if (receipt.stage === awaited || receipt.stage === 'delivered') resolve(receipt);
@@ -305,9 +320,20 @@ class AwaitedReceipt {
     return this.#inbox.subject;
   }
 
+  /** Aborts when a receipt says that the session has recorded the command before. */
+  get isRepeated(): AbortSignal {
+    return this.#repeated.signal;
+  }
+
+  /** Without an acceptance after this time, {@link isRepeated} aborts as well: no host may be live to answer. */
+  suspectRepetitionAfter(ms: number): void {
+    if (!this.#isAccepted) this.#suspicionTimer = setTimeout(() => this.#repeated.abort(REPEATED), ms);
+  }
+
   /** Notes the acceptance: only the delivery is awaited from now on. */
   accepted(): void {
     clearTimeout(this.#acceptedTimer);
+    clearTimeout(this.#suspicionTimer);
     this.#isAccepted = true;
   }
 
@@ -348,6 +374,7 @@ class AwaitedReceipt {
   close(): void {
     clearTimeout(this.#timer);
     clearTimeout(this.#acceptedTimer);
+    clearTimeout(this.#suspicionTimer);
     this.#release();
     this.#inbox.close();
   }
