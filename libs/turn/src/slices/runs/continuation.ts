@@ -68,7 +68,7 @@ export function continuesWithinMaxTurns(context: SessionContext): boolean {
 }
 
 /**
- * Whether effects are open that must end before the teardown goes on (`unwinding`). Timers, notifications of approvals,
+ * Whether effects are open that must end before the teardown continues (`unwinding`). Timers, notifications of approvals,
  * the closing of the tools and the report to the parent do not count.
  */
 export function anythingInFlight(context: SessionContext): boolean {
