@@ -18,7 +18,7 @@ export const ApprovalNotice = z.strictObject({
     tool: z.string(),
     /** Shortened, and without texts that look like secrets. The journal contains the whole arguments. */
     args: Json,
-    /** `rule:<rule>`, `hook:<id>` or `unknown_outcome`. */
+    /** `rule:<rule>` or `unknown_outcome`. */
     requested_by: z.string(),
     question: z.string().optional(),
     /** Expiry of the approval, ISO 8601; absent if it does not expire. */

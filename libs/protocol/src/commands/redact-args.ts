@@ -59,9 +59,9 @@ export function redactForDecision(value: Json): Json {
 }
 
 /**
- * A copy of arguments for other readers. Values that are secrets by their name or form are replaced, long texts, lists and
- * objects cut, and deep lists and objects replaced by an ellipsis. At most about 12,000 characters of texts and names. It is not a security boundary: a secret of no
- * known form under an innocent name remains.
+ * A copy of arguments for other readers. Values that are secrets by their name or form are replaced, long texts, lists
+ * and objects cut, and deep lists and objects replaced by an ellipsis. At most about 12,000 characters of texts and
+ * names. It is not a security boundary: a secret of no known form under an innocent name remains.
  */
 export function redactArgs(value: Json): Json {
   return redactJson(value, ARGS);

@@ -82,7 +82,7 @@ const OWN_FIELDS = {
   PostStep: { step },
   OnApprovalRequested: {
     call_id: z.string(),
-    /** `rule:<rule>`, `hook:<id>` or `unknown_outcome`. */
+    /** `rule:<rule>` or `unknown_outcome`. */
     requested_by: z.string(),
     tool,
     /** The question, if it differs from whether the call may run. */

@@ -240,7 +240,10 @@ export const EVENT_SCHEMAS = {
     usage: Usage.optional(),
   }),
   call_started: event('call_started', { call_id: z.string(), tool: z.string(), args: Json, effect_id: effectId }),
-  /** The worker has accepted the call. Its outcome arrives later as the command `call_outcome`. */
+  /**
+   * A worker has accepted the call, or the start command of its child is stored. The outcome arrives later: as the
+   * command `call_outcome`, for a child as `child_ended`.
+   */
   call_accepted: event('call_accepted', { call_id: z.string(), epoch: z.number().int().positive() }),
   /** The session starts a child session for the call. */
   child_started: event('child_started', {
@@ -436,7 +439,7 @@ export const EVENT_SCHEMAS = {
     call_id: z.string(),
     tool: z.string(),
     args: Json,
-    /** `rule:<rule>` or `hook:<id>`; or `unknown_outcome` after a crash, if it is unknown whether the call ran. */
+    /** `rule:<rule>`; or `unknown_outcome`, if the call was sent and its outcome is unknown. */
     requested_by: z.string(),
     /** The question, if it differs from whether the call may run. */
     question: z.string().optional(),

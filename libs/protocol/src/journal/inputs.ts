@@ -209,7 +209,10 @@ export const CallOutcome = z.strictObject({
 });
 export type CallOutcome = z.infer<typeof CallOutcome>;
 
-/** A worker has accepted a call. It sends the outcome later as the command `call_outcome`. */
+/**
+ * A worker has accepted a call, and sends the outcome later as the command `call_outcome`. Or the start command of the
+ * call's child is stored, and the child's host sends `child_ended` later.
+ */
 export const CallAccepted = z.strictObject({
   type: z.literal('call_accepted'),
   effect_id: effectId,

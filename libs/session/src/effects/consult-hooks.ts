@@ -1,11 +1,14 @@
 /**
  * Consults hooks: collects their answers, parses verdicts and bounds their time.
  *
- * The order of the hooks is `inCallOrder` (hook-registrations.ts in libs/protocol). The first refusal or decision ends the
- * chain, and rewrites accumulate. At `gate_tool_calls` only a verdict that allows no call ends it ({@link endsChain}). The machine decides what the answers cause: `decideConsult` (consult-outcome.ts in libs/turn).
- * A hook is asked at most once here. If the instance that has the question fails, the adapter of the bus moves the
+ * The order of the hooks is `inCallOrder` (hook-registrations.ts in libs/protocol). The first refusal or decision ends
+ * the chain, and rewrites accumulate. At `gate_tool_calls` only a verdict that allows no call ends it
+ * ({@link endsChain}). The machine decides what the answers cause: `decideConsult` (consult-outcome.ts in libs/turn).
+ *
+ * One consultation asks a hook at most once. If the instance that has the question fails, the adapter of the bus moves the
  * question to another instance, at most three times (hook-questions.ts in libs/adapters/nats; ASK-3 in libs/bus,
- * asking.ts).
+ * asking.ts). The answers are recorded together, at the end of the consultation. So after a crash of the host, the next
+ * owner asks all its hooks again, with the same effect id.
  */
 import type { Clock, HookReply, Hooks } from '@coxswain/ports';
 import {
@@ -188,12 +191,12 @@ async function boundedBy(
   const timeout = clock.sleep(timeoutMs, waiting.signal).then(() => 'timeout' as const);
   const reply = await Promise.race([answer, timeout]);
   signal.removeEventListener('abort', giveUp);
-  waiting.abort(NOBODY_WAITS);
+  waiting.abort(NOT_AWAITED);
   return reply;
 }
 
 /** Shared, because an abort without a reason captures a stack trace for each request. */
-const NOBODY_WAITS = new DOMException('this answer is no longer awaited', 'AbortError');
+const NOT_AWAITED = new DOMException('this answer is no longer awaited', 'AbortError');
 
 /**
  * Parses a handler's return value into the answer for the hook tape (the answers of hooks in the journal).

@@ -20,9 +20,10 @@ import { untilAnswered } from './until-answered.ts';
 
 /**
  * Resolves the persona that takes the session over. A persona that had the session before returns with the definition,
- * model and mode that were pinned then, and a served one with its tools, because the calls go to instances of that version. Another persona is found by {@link chosenPersona}; it has no mode, and its own
- * model applies, not that of the start. If it has no model, the previous persona's model stays, without its other
- * settings. The root and the daemon settings stay, and the hooks of the previous persona stay for the rest of the turn.
+ * model and mode that were pinned then, and a served one with its tools, because the calls go to instances of that
+ * version. Another persona is found by {@link chosenPersona}; it has no mode, and its own model applies, not that of the
+ * start. If it has no model, the previous persona's model stays, without its other settings. The root and the daemon
+ * settings stay, and the hooks of the previous persona stay for the rest of the turn.
  * Never rejects: a failure is an outcome with a catalogued code.
  */
 export async function provisionHandoff(

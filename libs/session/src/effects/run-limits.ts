@@ -1,8 +1,9 @@
 /**
  * The limits of a run: the stricter value of its start and its persona. A start never loosens a persona's limits, and a
- * host sets none: `BOUNDS` has the defaults. The machine applies the limits. In libs/turn: `isAtLastTurn` (continuation.ts) for turns, `reachedThreshold` (budgets.ts)
- * for budgets, `nextToStart` (batch.ts) for concurrent calls, `delegationRefusal` (delegation.ts) for children,
- * `outputRejection` (output.ts) for repairs, and `personaWaitStarted` (persona-waits.ts) for the wait for a persona.
+ * host sets none: `BOUNDS` has the defaults. The machine applies the limits. In libs/turn: `isAtLastTurn`
+ * (continuation.ts) for turns, `reachedThreshold` (budgets.ts) for budgets, `nextToStart` (batch.ts) for concurrent
+ * calls, `delegationRefusal` (delegation.ts) for children, `outputRejection` (output.ts) for repairs, and
+ * `personaWaitStarted` (persona-waits.ts) for the wait for a persona.
  */
 import {
   BOUNDS,

@@ -10,6 +10,8 @@
  *          command itself, because NATS does not name a publisher. Rates per sender separate honest senders, rates per tenant
  *          bound all.
  * QUOTA-4  No quota rejects commands of hosts and workers: a lost result would leave its call open.
+ * QUOTA-5  Each host counts rates and queued bytes for itself. Sessions and stored bytes are measured for all hosts
+ *          together (`TenantUsage` in libs/ports). To the sessions, each host adds those that it has started since.
  */
 import type { Clock, MeasuredUsage, TenantUsage } from '@coxswain/ports';
 import {

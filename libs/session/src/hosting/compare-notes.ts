@@ -3,9 +3,9 @@
  * died has no other sign of its work. So the host reads the newest record of each session in its partitions that has no
  * note, and claims the sessions with open effects.
  *
- * A passivated session with a timer has no note either, and nothing was lost. Its record does not tell whether the store
- * has the timer, so it is claimed, too, but while its newest record stays the same only once a day. Each claim stores the
- * timer again.
+ * A passivated session with a timer has no note either, although none was lost. The host cannot know from the record
+ * whether the store still has the timer. So it claims such a session, too, which stores the timer again. While the newest
+ * record stays the same, it repeats the claim only once a day.
  */
 import type { ActiveSession, Clock, Log } from '@coxswain/ports';
 import { partitionOf, type SessionRef, sessionKey } from '@coxswain/protocol';

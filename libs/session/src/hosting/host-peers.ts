@@ -6,10 +6,10 @@
  *          Its lease is overdue before another host can declare it dead. While the lease is overdue, the host starts no
  *          effects, unless it knows no other host.
  * PEERS-3  To declare a host dead, another host sends a heartbeat `left` in its name; the name stays dead. So a host
- *          with an overdue lease asks the channel for the messages that were sent meanwhile. If no host has declared it
- *          dead and its own heartbeat comes back, it was only slow, and continues. A host that gets no answer and knows
- *          no other host continues as well. In all other cases it leaves all its sessions. A slow host keeps its
- *          sessions because a second claim of each would add load to a busy computer.
+ *          with an overdue lease asks the channel for the messages that were sent meanwhile. It continues if no host has
+ *          declared it dead and its own heartbeat comes back: it was only slow, and a second claim of each session would
+ *          add load to a busy computer. It also continues if it gets no answer and knows no other host. In all other
+ *          cases it leaves all its sessions (`HostPartitions.#leaseExpired`).
  * PEERS-4  Heartbeats only say where work should go. A journal's fence decides who may write (libs/ports, journal.ts).
  */
 import type { Clock, HostChannel, Log } from '@coxswain/ports';

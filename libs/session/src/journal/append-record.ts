@@ -208,9 +208,9 @@ async function repeat<T extends object | null>(
 }
 
 /**
- * How {@link storeRecord} or {@link appendUntilKnown} ended. `foreign`: another record is at this position, of another host or of an earlier runner of
- * this host; `attempt` is its writer. `deleted`: a tombstone is at this position. `unavailable`: the record may be
- * stored, or was not sent; the session must be loaded again before it continues.
+ * How {@link storeRecord} or {@link appendUntilKnown} ended. `foreign`: another record is at this position, of another
+ * host or of an earlier runner of this host; `attempt` is its writer. `deleted`: a tombstone is at this position.
+ * `unavailable`: the record may be stored, or was not sent; the session must be loaded again before it continues.
  */
 export type StoreResult =
   | { readonly status: 'stored'; readonly fence: number }
@@ -226,10 +226,10 @@ export interface AppendBounds {
 }
 
 /**
- * About one minute of pauses, without the time of the attempts: longer than a leader election of a stream, short enough for a
- * person who waits. {@link storeRecord} applies the bounds twice, to the blobs of a record and then to its append: with blobs,
- * about two minutes. After the last attempt the runner leaves the session (`JournalWriter.#appendOrLeave`), and the host claims
- * it again with back-off (`Host.#wakeAfterBackOff`).
+ * About one minute of pauses, without the time of the attempts: longer than a leader election of a stream, short enough
+ * for a person who waits. {@link storeRecord} applies the bounds twice, to the blobs of a record and then to its
+ * append: with blobs, about two minutes. After the last attempt the runner leaves the session
+ * (`JournalWriter.#appendOrLeave`), and the host claims it again with back-off (`Host.#wakeAfterBackOff`).
  */
 export const APPEND_BOUNDS: AppendBounds = { attemptsMax: 40, firstDelayMs: 25, maxDelayMs: 2_000 };
 

@@ -16,8 +16,9 @@ const COPIES_NOTHING: ReadonlySet<string> = new Set<ErrorCode>([
 ]);
 
 /**
- * Whether a noted session is an unfinished fork of the session `origin` and lacks records of it. A host notes a session before it
- * writes the first record, so no fork is missed. `maybe`: a noted session without records may become such a fork.
+ * Whether a noted session is an unfinished fork of the session `origin` and lacks records of it. A host notes a session
+ * before it writes the first record, so no fork is missed. `maybe`: a noted session without records may become such a
+ * fork.
  * @throws errors of the ports.
  */
 export async function forkUnderWay(

@@ -63,9 +63,9 @@ const NO_BLOBS: Pick<Blobs, 'get'> = { get: async () => null };
  * @param blobs the store of large fields. By default it is empty.
  * @returns the number of records, none of which differs, and the session's id. A record of an earlier version is
  *   compared in today's shape.
- * @throws ReplayDivergedError at the first record that differs, cannot be recomputed or is out of place; BlobMissingError where `blobs` lacks a large
- *   field; RecordVersionUnknownError and MachineVersionUnknownError for versions of another release;
- *   SessionDeletedError at a tombstone. Also errors of `records` and of `blobs`.
+ * @throws ReplayDivergedError at the first record that differs, cannot be recomputed or is out of place;
+ *   BlobMissingError where `blobs` lacks a large field; RecordVersionUnknownError and MachineVersionUnknownError for
+ *   versions of another release; SessionDeletedError at a tombstone. Also errors of `records` and of `blobs`.
  */
 export async function replayJournal(
   records: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -81,7 +81,7 @@ export async function replayJournal(
 export interface EarlierReleases {
   /** Converters of records, by the earlier version. Default `UPCASTS`. */
   readonly upcasts?: ReadonlyMap<number, Upcast>;
-  /** Machine versions whose runs are replayed, with the current one. Default `REPLAYED_VERSIONS`. */
+  /** Machine versions whose runs are replayed; the current one is among them. Default `REPLAYED_VERSIONS`. */
   readonly machines?: ReadonlySet<number>;
 }
 

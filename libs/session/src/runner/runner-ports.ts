@@ -30,8 +30,8 @@ export interface RunnerPorts extends WorkerPorts {
 export interface RunnerOptions {
   /**
    * The id of this host and its generation, as records hold them in `attempt`. The generation grows each time a runner of
-   * the host leaves its session for another reason than `passivated` or `deleted`, so the next runner owns the session
-   * anew. The session may be idle, for example when it is abandoned.
+   * the host leaves its session for another reason than `passivated` or `deleted`, also if the session is idle. Each
+   * later runner then owns its session anew.
    */
   readonly host: string;
   /** Whether a record's `attempt` names this host, with any generation. */

@@ -5,9 +5,8 @@
  * These commands leave no record: beyond a quota (`#quotaProblem`) or the share of rejections (`#rejectBeyondShare`;
  * RUNNER-11, session-runner.ts); rejected ones to an unknown session (`#rejectUnknown`); repeated starts
  * (`#compareStart`); those that the machine ignores (`JournalWriter.apply`); and those to a session that is deleted or
- * cannot be read (`InboxReader.refuse`). Timers that cannot be read, or that the session no longer waits for, leave none either
- * (`#takeTimer`).
- * A deletion leaves a tombstone.
+ * cannot be read (`InboxReader.refuse`). Timers that cannot be read, or that the session no longer waits for, leave
+ * none either (`#takeTimer`). A deletion leaves a tombstone.
  */
 import type { StoredCommand } from '@coxswain/ports';
 import {

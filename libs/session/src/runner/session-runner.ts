@@ -12,11 +12,11 @@
  * RUNNER-6  The same code reconciles effects after each append, on each wake, and after a failure once its run has ended.
  *           It does not while records are copied. Loading alone starts no effect.
  * RUNNER-7  The record that consumes a command holds its inbox position. The delivery is acknowledged after the append.
- * RUNNER-8  Queues and memories of ids have bounds: the deliveries that the inbox allows in flight, one outcome per open
- *           effect, one job for changed hooks, and one job for the feedback in its own bounded buffer. Jobs `wake` and
- *           `step` have no bound by count. A `wake` is posted once per claim, retry with back-off, regained lease or
- *           resumed drain. A `step` is posted per lost attempt of the open model step (`stepTriesMax`), and per change of
- *           what it waits for.
+ * RUNNER-8  Queues and memories of ids have bounds, except the jobs `wake` and `step`: the deliveries that the inbox
+ *           allows in flight, with one job for all of them; one outcome per open effect, and one job `broken` if its
+ *           worker rejects; one job for changed hooks; and one job for the feedback in its own bounded buffer. A `wake`
+ *           is posted once per claim, retry with back-off, regained lease or resumed drain. A `step` is posted per lost
+ *           attempt of the open model step (`stepTriesMax`), and per change of what it waits for.
  * RUNNER-9  A settled outcome is kept until a record that holds it is acknowledged, or until its effect is no longer open.
  *           After a reload it is offered again.
  * RUNNER-10 A runner that finds another record at the position of its next one, for example by its append or after a

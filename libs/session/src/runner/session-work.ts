@@ -32,7 +32,13 @@ export function workOf(state: SessionState): WorkEffect[] {
  * Effects that a stopping host lets end. The next owner can repeat all others: model calls, compactions, hand-offs,
  * orders to stop a call, and commands and notices with fixed ids.
  */
-const DRAINED: readonly WorkEffect['kind'][] = ['provision', 'call_tool', 'consult', 'check_stop', 'close_tools'];
+const KINDS_TO_DRAIN: readonly WorkEffect['kind'][] = [
+  'provision',
+  'call_tool',
+  'consult',
+  'check_stop',
+  'close_tools',
+];
 
 /** Effects that ask a model. A quiescing runner starts none. */
 const ASKS_MODEL: readonly WorkEffect['kind'][] = ['call_model', 'compact'];
@@ -45,7 +51,10 @@ export class SessionWork {
   readonly #options: Pick<RunnerOptions, 'mayStartEffects' | 'storeNoteAgain'>;
   /** Whether there was work at the last reconciliation. */
   #hadWork = false;
-  /** Whether an effect of {@link DRAINED} was not started by the last reconciliation: the host has no lease (`mayStartEffects`). */
+  /**
+   * Whether an effect of {@link KINDS_TO_DRAIN} was not started by the last reconciliation: the host has no lease
+   * (`mayStartEffects`).
+   */
   #hasDeferredEffect = false;
   #isQuiescing = false;
 
@@ -64,12 +73,12 @@ export class SessionWork {
   /**
    * Whether a stopping host should wait for work of this session. That is any of these:
    * - a timer or rule that its store has not acknowledged
-   * - a running effect of {@link DRAINED}; not one that another process has taken, unless it is being stopped
-   * - an effect of {@link DRAINED} that is recorded and has not started, because this host has no lease: the next owner could
-   *   not know that it has not started
+   * - a running effect of {@link KINDS_TO_DRAIN}; not one that another process has taken, unless it is being stopped
+   * - an effect of {@link KINDS_TO_DRAIN} that is recorded and has not started, because this host has no lease: the next
+   *   owner could not know that it has not started
    */
   get hasWorkToDrain(): boolean {
-    return this.#unacknowledged > 0 || this.#hasDeferredEffect || this.effects.mustEnd(DRAINED);
+    return this.#unacknowledged > 0 || this.#hasDeferredEffect || this.effects.mustEnd(KINDS_TO_DRAIN);
   }
 
   /** Whether no effect runs, and the stores outside the journal have acknowledged everything. */
@@ -116,7 +125,7 @@ export class SessionWork {
       work,
       ({ kind }) => this.#options.mayStartEffects() && !(this.#isQuiescing && ASKS_MODEL.includes(kind)),
     );
-    this.#hasDeferredEffect = work.some(({ id, kind }) => DRAINED.includes(kind) && !this.effects.has(id));
+    this.#hasDeferredEffect = work.some(({ id, kind }) => KINDS_TO_DRAIN.includes(kind) && !this.effects.has(id));
   }
 
   /**

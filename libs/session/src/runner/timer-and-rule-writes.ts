@@ -1,8 +1,11 @@
 /**
  * Writes of a session's timers to the timer store, and of the rules that its persona remembers to the store of rules. A
  * write is retried until the store acknowledges it, the session no longer waits for the timer, or the runner leaves the
- * session. The session's next runner stores each item once more. That changes nothing, because the store has it under
- * the same key.
+ * session. The session's next runner stores each item once more, under the same key.
+ *
+ * The store delivers a due timer to the session's inbox (`Timers` in libs/ports), also while no host has the session. A
+ * timer that is stored again after its delivery is delivered once more. `SessionIntake.#takeTimer` (session-intake.ts)
+ * drops a timer that the session no longer waits for.
  */
 import type { Clock, Log, RememberedRules, Timers } from '@coxswain/ports';
 import {

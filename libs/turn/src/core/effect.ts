@@ -84,7 +84,7 @@ export type Effect =
     })
   /** Provisions the persona `to` of a hand-off: as `provision`, but during the run. */
   | (EffectHead & { readonly kind: 'hand_off'; readonly callId: string; readonly to: string })
-  /** Puts the report on the first run into the parent's inbox. */
+  /** Puts the report on the first run into the parent's inbox. Its outcome has the type `notify_outcome`. */
   | (EffectHead & { readonly kind: 'notify_parent'; readonly parent: ParentLink })
   | (EffectHead & {
       readonly kind: 'consult';
@@ -95,7 +95,10 @@ export type Effect =
     })
   | (EffectHead & { readonly kind: 'check_stop'; readonly predicates: readonly string[] })
   | (EffectHead & {
-      /** Notifies an external service of a pending approval. The session does not wait for it. */
+      /**
+       * Notifies an external service of a pending approval. The session does not wait for it. Its outcome has the type
+       * `notice_outcome`.
+       */
       readonly kind: 'notify';
       readonly callId: string;
     })

@@ -47,10 +47,10 @@ function workEffects(context: SessionContext, abort: AbortOrder | null): readonl
 
 /**
  * The order to abort the open work of a run that was cancelled, has failed or has used up a budget; otherwise null. The
- * teardown waits until this work has ended (state `unwinding`, guard `is_quiet`). The limit is `abortGraceMs`, or for a
- * call that was cancelled before the abort the timeout of that cancel. A cancel after the abort does not change the
- * limit: see `callEffects` (calls/batch.ts). It does not include the time until the start or cancel of a
- * child is in the child's inbox.
+ * teardown waits until this work has ended (state `unwinding`, guard `is_quiet`). The work has the time `abortGraceMs`.
+ * A call that was cancelled before the abort has the timeout of that cancel instead; a cancel after the abort does not
+ * change its time (`callEffects`, calls/batch.ts). For a child, the time starts when the cancel is in the child's
+ * inbox. A child that still starts is cancelled after its start command is stored.
  */
 function runAbort({ aborting, cancel_reason, failure }: SessionContext): AbortOrder | null {
   if (!aborting) return null;

@@ -1,7 +1,8 @@
 /**
  * Remembered rules: their creation, the calls that they decide, and their revocation. `rulingOn` (calls/ruling.ts)
- * combines them with the other rules. The host stores the rules of a persona: `SessionWork.reconcile` (session-work.ts
- * in libs/session).
+ * combines them with the other rules. A new rule changes no call that already waits for its approval: `nextToPark`
+ * (calls/batch.ts) asks for the ruling only before the wait. The host stores the rules of a persona:
+ * `SessionWork.reconcile` (session-work.ts in libs/session).
  */
 import {
   BOUNDS,

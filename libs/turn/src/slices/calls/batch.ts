@@ -1,8 +1,9 @@
 /**
  * The calls of a batch: which one is checked, denied, parked or started next; the next event of the batch; and the
  * effects of running calls. Whether a call is allowed, denied, or needs an approval: `rulingOn` (ruling.ts). Whether a
- * call that may have run is sent again: `sendCall` (libs/session, run-tool-call.ts), unless the tools cannot be
- * reopened. When a person decides about an unknown outcome: `mustAskAboutUnknown` (approvals/approvals.ts). Calls that
+ * call that may have run is sent again: `sendCall` (run-tool-call.ts in libs/session). If the session's tools cannot be
+ * reopened, `SessionWorker.#callTool` (session-worker.ts in libs/session) reports its outcome as unknown instead. When a
+ * person decides about an unknown outcome: `mustAskAboutUnknown` (approvals/approvals.ts). Calls that
  * a message skips: `dispatchCheckpoint` (injections/seam-passes.ts) selects them, `callsSkipped` (transitions.ts) notes
  * them, and `skippedResult` ends them.
  */

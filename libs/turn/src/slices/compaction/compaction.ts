@@ -1,9 +1,9 @@
 /**
  * Compaction: when it is due, which messages it replaces, and the outcome of its model step. The host asks the model:
- * `askCompaction` (ask-compaction.ts in libs/session). Which messages it keeps word for word: `pinOf` (view-account.ts), and
- * inherited reminders with `preserve_on_compact`. `Transcript.#compact` (transcript.ts in libs/session) applies that.
- * Queued messages are not in the view. `context.compaction` is the compaction of the open turn, `context.compacting` its open
- * model step.
+ * `askCompaction` (ask-compaction.ts in libs/session). It keeps pinned messages word for word: those that `pinOf`
+ * (view-account.ts) selects, and inherited reminders with `preserve_on_compact`. `Transcript.#compact` (transcript.ts in
+ * libs/session) replaces the others. Queued messages are not in the view. `context.compaction` is the compaction of the
+ * open turn, `context.compacting` its open model step.
  *
  * COMPACTION-1  Each turn considers a compaction between the seams pre_compact and post_compact. If the provider refuses
  *     the turn's prompt as too long, the turn may consider a second one: `decideOverflow`.

@@ -9,6 +9,9 @@
  * FORK-2  A copied record is computed from its input, as every record is. So a copy can be copied in the same way.
  * FORK-3  Another persona, model or mode is resolved as at the start of a run. Until then no model call, compaction, tool
  *     call, consult or check of stop predicates starts (`effectsOf`, core/effects.ts).
+ * FORK-4  A run that is active at the last copied record continues in the copy. A running call counts as sent by an earlier
+ *     owner (`sendCall`, run-tool-call.ts in libs/session), unless a changed record of the fork started it. A call that
+ *     waits for an approval waits again for the full time ({@link ownedAfterCopy}).
  */
 import {
   type ChangedSettings,

@@ -1,6 +1,7 @@
 /**
  * Hand-offs: when one may start, its effect on the run, and the first message to the next persona. The host resolves that
- * persona: `provisionHandoff` (provision-handoff.ts in libs/session).
+ * persona: `provisionHandoff` (provision-handoff.ts in libs/session). A hand-off removes no messages: the next persona
+ * continues the transcript of the session (`Transcript`, transcript.ts in libs/session).
  *
  * HANDOFF-1  A hand-off is the last call of its batch: it starts when all others have results. Settings and tools change
  *     in the record of its successful outcome, before PostToolUse hooks check this outcome. Until the end of the turn,

@@ -144,11 +144,11 @@ function payloadOf(context: SessionContext, { point, call_id, detail }: Announce
 }
 
 /** States of a run in which announcements are made, before its teardown. */
-const RUNS_ON =
+const BEFORE_TEARDOWN =
   /^(assistant_streaming|function_execute|function_awaiting_approval|steering_check|daemon_idle|suspended)\./;
 
 /** States of a teardown after its last seam, in which the rest of the announcements are made. */
-const BEHIND_THE_LAST_SEAM =
+const AFTER_LAST_SEAM =
   /^tearing_down\.(closing_tools|session_error|session_end|pre_finish|on_unsettled_detected|post_finish|ending)$/;
 
 /**
@@ -160,7 +160,7 @@ export function nextAnnouncementEvent(context: SessionContext, leaf: string, eff
   if (!first) return null;
   const { consult } = context;
   if (consult !== null && !(isAnnounced(consult.point) && isAsking(context))) return null;
-  if (!RUNS_ON.test(leaf) && !BEHIND_THE_LAST_SEAM.test(leaf)) return null;
+  if (!BEFORE_TEARDOWN.test(leaf) && !AFTER_LAST_SEAM.test(leaf)) return null;
   const { point } = first;
   const hook = matchingHooks(context, first)[consult?.hooks.length ?? 0];
   // The hook table has changed since the announcement was queued: no registration matches.

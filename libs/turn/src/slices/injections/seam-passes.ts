@@ -94,9 +94,9 @@ function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
  * - none at `post_tool_dispatch` and `iteration_end` of the last turn (`isCapped`), because no model request follows
  * - otherwise all, with the drain policy `all` or at `loop_exit`
  * - otherwise (`one_at_a_time`) the first, if a model request has followed the last delivery
- * - otherwise none, because no model request has shown the last delivery yet. The exception is an interrupt in the list
- *   `preempting` (preempt.ts), which ends that request before it is sent: then the oldest message with the mode of this
- *   interrupt, which can be an earlier one
+ * - otherwise none, because no model request has shown the last delivery yet. Exception: a message with a mode of the
+ *   seam is in the list `preempting` (preempt.ts), so the next request ends before it is sent. Then the oldest message
+ *   with the mode of this interrupt is due, which can be an earlier one
  */
 function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   if (context.pending.length === 0) return NOTHING;

@@ -1,7 +1,8 @@
 /**
- * Predicates about work that calls for another turn, and about effects that the teardown waits for. What follows a turn is
- * decided by the guards of `turn_end` and of the state `resuming`, in their order (machine/chart.ts): for example `turn_continues_run`
- * or `followup_waits`. The next run, which a late message starts: `runOfLateMessage` (run-starts.ts).
+ * Predicates about work that calls for another turn, and about effects that the teardown waits for. What follows a turn
+ * is decided by the guards of `turn_end` and of the state `resuming`, in their order (machine/chart.ts): for example
+ * `turn_continues_run` or `followup_waits`. The next run, which a late message starts: `runOfLateMessage`
+ * (run-starts.ts).
  */
 import type { SessionContext } from '../../core/context.ts';
 import { uncoveredAnswer } from '../budgets/budgets.ts';
@@ -45,8 +46,8 @@ export function isCapped(context: SessionContext): boolean {
 }
 
 /**
- * Whether the newest turn itself continues the run: the guard `turn_continues_run` of `turn_end`. It does not check max_turns. The
- * turn continues the run if one of these is true:
+ * Whether the newest turn itself continues the run: the guard `turn_continues_run` of `turn_end`. It does not check
+ * max_turns. The turn continues the run if one of these is true:
  * - It has calls, or an interrupt cut its answer short. If a step has ended in the turn, this does not count; instead
  *   it counts that steps are left.
  * - Its last seam (`iteration_end` or `post_tool_dispatch`) delivered a message: `delivered_at_end`. A message that
@@ -68,7 +69,7 @@ export function continuesWithinMaxTurns(context: SessionContext): boolean {
 }
 
 /**
- * Whether effects are open that must end before the teardown goes on (`unwinding`). Timers, notifications of approvals,
+ * Whether effects are open that must end before the teardown continues (`unwinding`). Timers, notifications of approvals,
  * the closing of the tools and the report to the parent do not count.
  */
 export function anythingInFlight(context: SessionContext): boolean {

@@ -1,6 +1,7 @@
 /**
  * Requests to suspend and to resume the session: commands, signals, and calls of the tool `park`. A suspension starts
  * after the open turn (guard `suspension_is_due`), so running and waiting calls of the turn end first, and it aborts none.
+ * If the last seam of the turn delivers a message, the request of a call is dropped instead (`turnStarted`, runs/turns.ts).
  * If the run ends before, the request lapses (`lapsedSuspension`). A failed step that suspends the session: `stepEvolved`
  * (steps/steps.ts). The start and the end of a suspension: suspension.ts. A call with the status `parked` is something
  * else: it waits for an approval (approvals/approvals.ts).
