@@ -117,6 +117,11 @@ function withEdited(ending: CallEnding, edited: readonly string[]): CallEnding {
   return Buffer.byteLength(JSON.stringify(all)) <= SERVED_BOUNDS.outcomeMaxBytes ? all : ending;
 }
 
+// A tool may throw any value, even one that cannot be converted to text.
 function messageOf(error: unknown): string {
-  return String((error as Partial<Error> | null)?.message ?? error);
+  try {
+    return String((error as Partial<Error> | null)?.message ?? error);
+  } catch {
+    return 'it threw a value that cannot be converted to text';
+  }
 }

@@ -6,19 +6,26 @@ import { ExpectationError } from './testing-errors.ts';
 /**
  * Replays a recorded journal, as `journal.save` or `cox session export` writes it. No model, tool or hook is called.
  * @returns the number of records that are equal, byte for byte.
- * @throws ExpectationError naming the first record and member that differ, or the reason why the file cannot be read.
+ * @throws ExpectationError naming the first record and member that differ, or the reason why the file cannot be read;
+ *   also for a file without records.
  */
 export async function expectReplay(path: string): Promise<{ readonly records: number; readonly sessionId: string }> {
   const exported = new ExportedJournal(linesOf(createReadStream(path)));
-  try {
-    return await replayJournal(exported.records(), exported);
-  } catch (error) {
-    throw replayFailure(path, error);
-  }
+  return replayed(path, exported.records(), exported);
+}
+
+/** Replays the records of a journal. @throws ExpectationError as {@link expectReplay}, naming `what`. */
+export async function replayed(what: string, ...[records, blobs]: Parameters<typeof replayJournal>) {
+  const replay = await replayJournal(records, blobs).catch((error: unknown) => {
+    throw replayFailure(what, error);
+  });
+  // Nothing was compared: the export may have failed.
+  if (replay.records === 0) throw new ExpectationError(`${what} cannot be replayed: it has no records`, null, null);
+  return replay;
 }
 
 /** Converts an error of a replay into the error of a failed test. */
-export function replayFailure(what: string, error: unknown): Error {
+function replayFailure(what: string, error: unknown): Error {
   const { code, message, n, path, expected, actual } = error as Error & {
     readonly code?: string;
     readonly n?: number;

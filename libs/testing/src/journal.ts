@@ -11,7 +11,7 @@ import {
   textOf,
   topState,
 } from '@coxswain/protocol';
-import { readRecord, replayJournal, Transcript } from '@coxswain/session';
+import { readRecord, Transcript } from '@coxswain/session';
 import {
   checkEventType,
   type EventPattern,
@@ -22,7 +22,7 @@ import {
   journalText,
   lineOf,
 } from './expect-events.ts';
-import { replayFailure } from './expect-replay.ts';
+import { replayed } from './expect-replay.ts';
 import { shapeDifference, shown } from './match-shape.ts';
 import { ExpectationError } from './testing-errors.ts';
 
@@ -195,11 +195,12 @@ export class Journal {
     );
   }
 
-  /** Replays the journal with the installed code. @throws ExpectationError naming the first record that differs. */
+  /**
+   * Replays the journal with the installed code. @throws ExpectationError naming the first record that differs; also for
+   * a journal without records.
+   */
   async expectReplay(): Promise<this> {
-    await replayJournal(this.bytes, this.#blobs).catch((error: unknown) => {
-      throw replayFailure('the journal', error);
-    });
+    await replayed('the journal', this.bytes, this.#blobs);
     return this;
   }
 

@@ -127,6 +127,14 @@ describe('a replay that fails', () => {
     expect(error?.message).toMatch(/changed\.jsonl does not replay: record \d+ differs at \/events\/\d+/);
   });
 
+  test('of a file without records fails: nothing was compared', async () => {
+    const file = join(folder, 'empty.jsonl');
+    await writeFile(file, '\n');
+    await expect(expectReplay(file)).rejects.toThrow(/empty\.jsonl cannot be replayed: it has no records/);
+    const journal = await given({ persona, model, tools }).journal();
+    await expect(journal.expectReplay()).rejects.toThrow('the journal cannot be replayed: it has no records');
+  });
+
   test('says that the file is none', async () => {
     const file = join(folder, 'none.jsonl');
     await writeFile(file, '{"at": 1}\n');

@@ -99,9 +99,11 @@ function maskFor(secrets: readonly (string | undefined)[]): (line: string) => st
     texts.add(secret);
     texts.add(JSON.stringify(secret).slice(1, -1));
   }
+  // The longest first: one that contains another would not be found after it, and its rest would remain.
+  const longestFirst = [...texts].sort((one, other) => other.length - one.length);
   return (line) => {
     let clean = line;
-    for (const text of texts) clean = clean.replaceAll(text, MASK);
+    for (const text of longestFirst) clean = clean.replaceAll(text, MASK);
     return clean;
   };
 }

@@ -26,6 +26,15 @@ test('a secret stands in no line, in whatever field, message or error it came', 
   expect((await lines()).map((line) => JSON.parse(line).level)).toEqual([30, 40, 50]);
 });
 
+test('of a secret that contains another one nothing remains', () => {
+  const written: string[] = [];
+  const sink = { write: (line: string) => void written.push(line) };
+  const env = { PROXY_URL: 'http://proxy:captain-hook@proxy', API_KEY: 'captain-hook-of-the-sea' };
+  const log = createServiceLog('sessions', sink, folder, env, ['captain-hook', 'captain-hook-of-the-bus']);
+  log.info({ key: env.API_KEY }, 'connected with captain-hook-of-the-bus');
+  expect(JSON.parse(written[0] as string)).toMatchObject({ key: '[redacted]', msg: 'connected with [redacted]' });
+});
+
 test('the level is COX_LOG_LEVEL', async () => {
   const log = createServiceLog('sessions', 'file', folder, { COX_LOG_LEVEL: 'error' }, []);
   log.warn({}, 'quiet');

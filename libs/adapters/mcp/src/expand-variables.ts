@@ -24,7 +24,8 @@ export function expandVariables(
     Object.entries(values).map(([key, value]) => [
       key,
       value.replace(VARIABLE_REFERENCE, (_whole, name: string, fallback: string | undefined) => {
-        const found = host[name];
+        // The environment of the process inherits members such as `constructor`.
+        const found = Object.hasOwn(host, name) ? host[name] : undefined;
         // As in a shell, the default of `:-` also replaces an empty value.
         if (fallback !== undefined && (found === undefined || found === '')) return fallback;
         if (found === undefined) {

@@ -14,7 +14,7 @@ import { type Connection, type ConnectionSpec, connect, listTools, whileAsked } 
 import { AnswerLostError, IDEMPOTENCY_META_KEY } from './http-answers.ts';
 import { MCP_BOUNDS } from './mcp-bounds.ts';
 import { outcomeOf } from './mcp-result.ts';
-import { causeOf, isNetworkError, neverConnected } from './network-error.ts';
+import { causeOf, isNetworkError, NotSentError, neverConnected } from './network-error.ts';
 import { ProgressRate } from './progress-rate.ts';
 import { cancelled, failed, unavailable } from './tool-outcome.ts';
 
@@ -42,11 +42,14 @@ interface NeverRan {
  * M2: A lost server is connected again at the next call, not earlier. The number of consecutive restarts of a process
  * is limited.
  * M3: Every wait ends: by its answer, its signal, its timeout, or the loss of the connection.
+ * M4: A failure of one call does not end the others: a connection is closed after its last call.
  */
 export class McpServerTools {
   readonly #spec: McpServerSpec;
   readonly #closing = new AbortController();
   #connection: Connection | null = null;
+  /** The connections with running calls, and the number of these calls. */
+  readonly #running = new Map<Connection, number>();
   #reconnecting: Promise<void> | null = null;
   #refreshing: Promise<void> | null = null;
   #refreshAgain = false;
@@ -84,11 +87,12 @@ export class McpServerTools {
   /** Closes the connection. Never rejects. Returns a sentence for each part that could not be closed. */
   async close(): Promise<readonly string[]> {
     this.#closing.abort(new Error('the tools of this session are closed'));
-    const connection = this.#connection;
-    const notes = [...((await connection?.close()) ?? [])];
+    const open = new Set(this.#running.keys());
+    if (this.#connection !== null) open.add(this.#connection);
+    const notes = (await Promise.all([...open].map((connection) => connection.close()))).flat();
     // The signal ends both soon. A connection that was established before that is closed as well.
     await Promise.allSettled([this.#reconnecting, this.#refreshing]);
-    if (this.#connection !== connection) notes.push(...((await this.#connection?.close()) ?? []));
+    if (this.#connection !== null && !open.has(this.#connection)) notes.push(...(await this.#connection.close()));
     return notes;
   }
 
@@ -97,6 +101,7 @@ export class McpServerTools {
     if (!('client' in connection)) return connection;
     const watch = connection.watch(call.idempotencyKey);
     const shown = new ProgressRate(call.onProgress);
+    this.#running.set(connection, (this.#running.get(connection) ?? 0) + 1);
     try {
       const answer = whileAsked(signal, (own) =>
         connection.client.request(
@@ -121,6 +126,7 @@ export class McpServerTools {
     } finally {
       shown.stop();
       watch.done();
+      await this.#callEnded(connection);
     }
   }
 
@@ -135,11 +141,13 @@ export class McpServerTools {
       return failed('tool_failed', `the MCP server ${name} ${lost} while the call ran${quoted(connection)}`);
     if (error instanceof StreamableHTTPError && (error.code === 404 || error.code === 400)) {
       // The server does not know the session, for example after its restart. A rejected call did not run. (M1)
-      await this.#drop(connection);
+      this.#drop(connection);
       return { neverRan: error.message };
     }
     if (isNetworkError(error)) {
-      await this.#drop(connection);
+      this.#drop(connection);
+      // Its other requests are those that the server leaves open.
+      if ((error as TypeError).cause instanceof NotSentError) await this.#end(connection);
       if (neverConnected(error)) return unavailable(`the MCP server ${name} cannot be reached: ${causeOf(error)}`);
       return failed(
         'tool_failed',
@@ -147,7 +155,7 @@ export class McpServerTools {
       );
     }
     if (error instanceof AnswerLostError) {
-      await this.#drop(connection);
+      this.#drop(connection);
       return failed('tool_failed', `the MCP server ${name}: ${error.message}; the outcome of the call is unknown`);
     }
     if (error instanceof McpError && error.code === ErrorCode.RequestTimeout) {
@@ -200,20 +208,36 @@ export class McpServerTools {
 
   async #connect(signal: AbortSignal): Promise<void> {
     const { onLog } = this.#spec;
-    const { connection, tools } = await connect(
-      this.#spec,
-      {
-        onToolsChanged: () => this.#refresh(),
-        onLog,
-      },
-      AbortSignal.any([signal, this.#closing.signal]),
-    );
+    let hasChanged = false;
+    const onToolsChanged = () => {
+      hasChanged = true;
+      this.#refresh();
+    };
+    const until = AbortSignal.any([signal, this.#closing.signal]);
+    const { connection, tools } = await connect(this.#spec, { onToolsChanged, onLog }, until);
     this.#connection = connection;
     this.#tools = tools;
+    // The list may have changed after its first pages were read.
+    if (hasChanged) this.#refresh();
   }
 
-  async #drop(connection: Connection): Promise<void> {
+  /** The next call opens another connection. Running calls can still get their answers on this one. (M4) */
+  #drop(connection: Connection): void {
     if (this.#connection === connection) this.#connection = null;
+  }
+
+  /** After the last call of a dropped connection, closes it. */
+  async #callEnded(connection: Connection): Promise<void> {
+    const left = (this.#running.get(connection) ?? 1) - 1;
+    if (left > 0) {
+      this.#running.set(connection, left);
+      return;
+    }
+    this.#running.delete(connection);
+    if (this.#connection !== connection && !this.#closing.signal.aborted) await this.#end(connection);
+  }
+
+  async #end(connection: Connection): Promise<void> {
     for (const note of await connection.close()) this.#spec.onNotice('warning', note);
   }
 

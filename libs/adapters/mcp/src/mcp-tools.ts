@@ -98,6 +98,8 @@ function refusedServer({ mcpServers, rules }: ToolsetSpec, { publicFetch }: McpT
       code: 'mcp_server_failed',
       message: `mcp_servers: the persona and the start have ${servers.length} servers; the limit is ${MCP_BOUNDS.serversMax}`,
     };
+  const ambiguous = ambiguousName(Object.keys(mcpServers));
+  if (ambiguous) return { code: 'mcp_server_failed', message: `mcp_servers.${ambiguous}` };
   for (const [name, server] of servers) {
     const field = `mcp_servers.${name}`;
     const problem = rules ? serverProblem(rules, server, field) : null;
@@ -108,6 +110,19 @@ function refusedServer({ mcpServers, rules }: ToolsetSpec, { publicFetch }: McpT
     }
     if ('url' in server && secretInUrl(server.url) !== null)
       return { code: 'mcp_server_failed', message: `${field}.url: the address has ${secretInUrl(server.url)}` };
+  }
+  return null;
+}
+
+/**
+ * A server name that begins with another one and the separator. The other server could name its tools like those of this
+ * server, and so get its calls and its permission rules. @returns null if there is none.
+ */
+function ambiguousName(names: readonly string[]): string | null {
+  for (const name of names) {
+    const other = names.find((one) => one !== name && `${name}__`.startsWith(`${one}__`));
+    if (other !== undefined)
+      return `${name}: a tool of the server ${other} could have the name of one of its tools; rename one of the two servers`;
   }
   return null;
 }

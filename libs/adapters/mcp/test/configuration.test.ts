@@ -77,6 +77,7 @@ describe('variables', () => {
     ['$X and $ {X}', '$X and $ {X}'],
     [`$\{NONE:-fallback}`, 'fallback'],
     [`$\{EMPTY:-fallback}`, 'fallback'],
+    [`$\{constructor:-fallback}`, 'fallback'],
     [`$\{EMPTY}`, ''],
     [`$\{X:-fallback}`, 'x'],
     [`$\{DOLLARS}`, `$& $1 $\{X}`],

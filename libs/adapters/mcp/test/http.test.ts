@@ -263,6 +263,45 @@ test('a stream without an answer that ends and cannot be resumed is a lost call'
   expect(textOf(outcome)).toContain('the connection ended before the answer came');
 });
 
+test('a list that changes while its first pages are read is read again', async () => {
+  let lists = 0;
+  const url = await byHand({
+    list({ response, reply }) {
+      lists += 1;
+      if (lists > 2) return reply({ result: { tools: [{ ...VANISH.tools[0], name: `list-${lists}` }] } });
+      if (lists === 2) return void setTimeout(() => reply({ result: VANISH }), 200);
+      response.setHeader('content-type', 'text/event-stream');
+      response.write('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\ndata: ');
+      reply({ result: { tools: [], nextCursor: '2' } });
+    },
+  });
+  const { toolset } = await opened({ hand: { url } });
+  await eventually(() => toolset.tools.some(({ name }) => name === 'hand__list-3'), 'the changed list');
+});
+
+test('a call whose connection breaks ends no other call, and the session ends after the last one', async () => {
+  const asked: Asked[] = [];
+  let ended = 0;
+  const url = await byHand({
+    call: (one) => void asked.push(one),
+    end({ response }) {
+      ended += 1;
+      response.end();
+    },
+  });
+  const { call } = await opened({ hand: { url } });
+  const slow = call('hand__vanish');
+  await eventually(() => asked.length === 1, 'the server has the first call');
+  const broken = call('hand__vanish');
+  await eventually(() => asked.length === 2, 'the server has the second call');
+  asked[1]?.response.destroy();
+  expect(textOf(await broken)).toContain('broke while the call ran');
+  expect(ended).toBe(0);
+  asked[0]?.reply({ result: { content: [{ type: 'text', text: 'paid' }] } });
+  expect(textOf(await slow)).toBe('paid');
+  expect(ended).toBe(1);
+});
+
 describe('a key that a server quotes is not in', () => {
   // As `$(cat key)` in double quotes leaves it. A header is sent without the newline.
   const env = { TOKEN: 'hunter2-hunter2\n' };

@@ -64,6 +64,20 @@ test('a session has at most 64 servers', async () => {
   expect((await opened(servers(64), policy, publicFetch))?.message).toContain('the MCP server s63');
 });
 
+test.each([
+  ['sea', 'sea__old'],
+  ['sea_', 'sea'],
+])('the servers %s and %s are refused: their tools could have the same names', async (one, other) => {
+  const server = { url: 'http://127.0.0.1:9/mcp' };
+  const policy: HostPolicyInput = { mcp_servers: 'http', origins: ['http://127.0.0.1:9'] };
+  const failure = await opened({ [one]: server, [other]: server }, policy);
+  expect(failure).toMatchObject({
+    code: 'mcp_server_failed',
+    message: expect.stringContaining('rename one of the two'),
+  });
+  expect((await opened({ sea: server, seaside: server }, policy))?.message).toContain('MCP server seaside');
+});
+
 test('a password in an address is not quoted', async () => {
   const server = { sea: { url: 'https://user:hunter2@sea.example.org/mcp' } };
   const failure = await createMcpTools({ env }).open(

@@ -17,8 +17,31 @@ export interface WalkEntry {
   readonly kind: 'file' | 'folder' | 'link' | 'other';
 }
 
-/** Sentences about the parts that a walk has skipped. */
-export type WalkNotes = Set<string>;
+/** Sentences about a walk and the parts that it has skipped. */
+export class WalkNotes {
+  readonly #sentences = new Set<string>();
+  readonly #skipped: string[] = [];
+  #moreSkipped = 0;
+
+  /** Adds a sentence without a path. All of them are shown. */
+  add(sentence: string): void {
+    this.#sentences.add(sentence);
+  }
+
+  /** Adds a sentence about a skipped path. Only the first ones are kept: a walk may skip 200,000 long paths. */
+  skip(sentence: string): void {
+    if (this.#skipped.length < SKIPPED_SHOWN_MAX) this.#skipped.push(sentence);
+    else this.#moreSkipped += 1;
+  }
+
+  /** The notes for a result, one line each. */
+  get lines(): string[] {
+    const more = this.#moreSkipped > 0 ? [`not searched: ${this.#moreSkipped} more paths`] : [];
+    return [...this.#skipped, ...more, ...this.#sentences].map((note) => `[${note}]`);
+  }
+}
+
+const SKIPPED_SHOWN_MAX = 8;
 
 /** Folders whose content is not searched, unless a walk starts in them. */
 const NOT_LOOKED_INTO = new Set(['.git', 'node_modules']);
@@ -51,7 +74,7 @@ export async function* walk(
       if (!recursive || kind !== 'folder') continue;
       if (NOT_LOOKED_INTO.has(entry.name))
         notes.add(`${entry.name} folders are not searched; give one as path to search it`);
-      else if (depth >= TOOL_BOUNDS.walkDepthMax) notes.add(`not searched, too deep: ${path}`);
+      else if (depth >= TOOL_BOUNDS.walkDepthMax) notes.skip(`not searched, too deep: ${path}`);
       else yield* inFolder(folder, entry.name, path, depth);
     }
   }
@@ -68,7 +91,7 @@ export async function* walk(
     } catch (error) {
       // The folder may have been removed, replaced by a link, or not be readable. A note reports it, and the walk
       // continues.
-      notes.add(`not searched: ${path}${systemCode(error) === 'EACCES' ? ' (permission denied)' : ''}`);
+      notes.skip(`not searched: ${path}${systemCode(error) === 'EACCES' ? ' (permission denied)' : ''}`);
       return;
     }
     try {
@@ -86,13 +109,3 @@ function kindOf(entry: Dirent): WalkEntry['kind'] {
   if (entry.isDirectory()) return 'folder';
   return entry.isFile() ? 'file' : 'other';
 }
-
-/** Formats the notes for a result: a limited number, one line each. */
-export function shownNotes(notes: WalkNotes): string[] {
-  const all = [...notes];
-  const shown = all.slice(0, NOTES_SHOWN_MAX).map((note) => `[${note}]`);
-  if (all.length > shown.length) shown.push(`[${all.length - shown.length} more notes of this kind]`);
-  return shown;
-}
-
-const NOTES_SHOWN_MAX = 8;

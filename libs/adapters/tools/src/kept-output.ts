@@ -1,12 +1,17 @@
 /** Keeps the beginning and the end of a command's output, in bounded memory. */
 
-/** Keeps the first and the last bytes of a stream. */
+/**
+ * Keeps the first and the last bytes of a stream. They are copied into two buffers: a list of chunks would take hundreds
+ * of times their bytes if a command writes its output byte by byte.
+ */
 export class KeptOutput {
   readonly #headMax: number;
   readonly #tailMax: number;
-  #head: Buffer[] = [];
+  /** Grows by doubling: most outputs are short. */
+  #head = EMPTY;
   #headBytes = 0;
-  #tail: Buffer[] = [];
+  /** Twice the limit, so that the end is moved to the front only once per limit. */
+  #tail = EMPTY;
   #tailBytes = 0;
   #total = 0;
 
@@ -21,36 +26,43 @@ export class KeptOutput {
 
   add(chunk: Buffer): void {
     this.#total += chunk.length;
-    const room = this.#headMax - this.#headBytes;
-    const toHead = chunk.subarray(0, room);
-    if (toHead.length > 0) {
-      this.#head.push(toHead);
-      this.#headBytes += toHead.length;
-    }
+    const toHead = chunk.subarray(0, this.#headMax - this.#headBytes);
+    if (toHead.length > 0) this.#addToHead(toHead);
     const toTail = chunk.subarray(toHead.length);
-    if (toTail.length === 0) return;
-    this.#tail.push(toTail);
-    this.#tailBytes += toTail.length;
-    // Joined only at twice the limit, so that many small chunks do not copy the tail each time.
-    if (this.#tailBytes > 2 * this.#tailMax) this.#trim();
+    if (toTail.length > 0) this.#addToTail(toTail.subarray(-this.#tailMax));
   }
 
   /** The beginning, the end, and the number of omitted bytes between them; 0 if head and tail are adjacent. */
   kept(): { readonly head: Buffer; readonly tail: Buffer; readonly dropped: number; readonly total: number } {
-    this.#trim();
+    const tail = this.#tail.subarray(Math.max(0, this.#tailBytes - this.#tailMax), this.#tailBytes);
     return {
-      head: Buffer.concat(this.#head),
-      tail: Buffer.concat(this.#tail),
-      dropped: this.#total - this.#headBytes - this.#tailBytes,
+      head: this.#head.subarray(0, this.#headBytes),
+      tail,
+      dropped: this.#total - this.#headBytes - tail.length,
       total: this.#total,
     };
   }
 
-  #trim(): void {
-    if (this.#tailBytes <= this.#tailMax) return;
-    const end = Buffer.concat(this.#tail).subarray(this.#tailBytes - this.#tailMax);
-    // A copy, because a view would keep the original buffer in memory.
-    this.#tail = [Buffer.from(end)];
-    this.#tailBytes = end.length;
+  #addToHead(bytes: Buffer): void {
+    const size = this.#headBytes + bytes.length;
+    if (size > this.#head.length) {
+      const grown = Buffer.alloc(Math.min(this.#headMax, Math.max(size, 2 * this.#head.length)));
+      this.#head.copy(grown);
+      this.#head = grown;
+    }
+    bytes.copy(this.#head, this.#headBytes);
+    this.#headBytes = size;
+  }
+
+  #addToTail(bytes: Buffer): void {
+    if (this.#tail.length === 0) this.#tail = Buffer.alloc(2 * this.#tailMax);
+    if (this.#tailBytes + bytes.length > this.#tail.length) {
+      this.#tail.copyWithin(0, this.#tailBytes - this.#tailMax, this.#tailBytes);
+      this.#tailBytes = this.#tailMax;
+    }
+    bytes.copy(this.#tail, this.#tailBytes);
+    this.#tailBytes += bytes.length;
   }
 }
+
+const EMPTY = Buffer.alloc(0);

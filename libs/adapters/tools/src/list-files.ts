@@ -1,6 +1,6 @@
 import { BoundedLines } from './bounded-lines.ts';
 import type { BuiltInTool } from './built-in-tool.ts';
-import { shownNotes, type WalkEntry, type WalkNotes, walk } from './folder-walk.ts';
+import { type WalkEntry, WalkNotes, walk } from './folder-walk.ts';
 import { pathGlob } from './path-glob.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { succeeded } from './tool-outcome.ts';
@@ -49,7 +49,7 @@ export const listFilesTool: BuiltInTool<typeof parameters> = {
     const folder = await root.openFolder(path);
     const prefix = root.shown(folder.path) === '.' ? '' : `${root.shown(folder.path)}/`;
     const lines = new BoundedLines(limit, bounds.textMaxBytes);
-    const notes: WalkNotes = new Set();
+    const notes = new WalkNotes();
     let more = false;
     try {
       for await (const entry of walk(folder, recursive, signal, notes)) {
@@ -63,7 +63,7 @@ export const listFilesTool: BuiltInTool<typeof parameters> = {
     }
     if (more) notes.add(`there are more than these ${lines.count} entries: raise limit, or narrow path or glob`);
     if (lines.count === 0) notes.add(glob === undefined ? 'the folder is empty' : 'nothing matches');
-    return succeeded(lines.text, shownNotes(notes), { entries: lines.count, more });
+    return succeeded(lines.text, notes.lines, { entries: lines.count, more });
   },
 };
 

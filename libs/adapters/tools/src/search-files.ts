@@ -5,7 +5,7 @@ import type { ToolOutcome } from '@coxswain/ports';
 import { binaryMediaType, cutText, regexMatches, regexProblem } from '@coxswain/protocol';
 import { BoundedLines } from './bounded-lines.ts';
 import type { BuiltInContext, BuiltInTool } from './built-in-tool.ts';
-import { shownNotes, type WalkNotes, walk } from './folder-walk.ts';
+import { WalkNotes, walk } from './folder-walk.ts';
 import { readAt } from './open-folder.ts';
 import { pathGlob } from './path-glob.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
@@ -85,7 +85,7 @@ async function searchFolder(
       } catch {
         // The file may have been removed, replaced by a link, or not be readable. A note reports it, and the search
         // continues.
-        search.notes.add(`not searched, it could not be opened: ${prefix}${entry.path}`);
+        search.notes.skip(`not searched, it could not be opened: ${prefix}${entry.path}`);
         continue;
       }
       try {
@@ -110,7 +110,7 @@ async function searchFile(search: Search, path: string, { root }: BuiltInContext
 
 /** One search, with its matches and its notes about skipped files. */
 class Search {
-  readonly notes: WalkNotes = new Set();
+  readonly notes = new WalkNotes();
   readonly #expression: string;
   readonly #lines: BoundedLines;
   readonly #signal: AbortSignal;
@@ -187,7 +187,7 @@ class Search {
     }
     if (this.#lines.count === 0) this.notes.add(`no line matches in ${this.#files} text files`);
     const detail = { matches: this.#lines.count, files_searched: this.#files };
-    return succeeded(this.#lines.text, shownNotes(this.notes), detail);
+    return succeeded(this.#lines.text, this.notes.lines, detail);
   }
 }
 

@@ -23,9 +23,13 @@ export function systemCode(error: unknown): string | null {
   return typeof error.code === 'string' ? error.code : null;
 }
 
-/** The message of an exception of any type. */
+/** The message of an exception of any type, also of a value that cannot be converted to text. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  try {
+    return String(error instanceof Error ? error.message : error);
+  } catch {
+    return 'it threw a value that cannot be converted to text';
+  }
 }
 
 const SYSTEM_MESSAGES: Readonly<Record<string, string>> = {

@@ -139,3 +139,14 @@ test('kept output is the first and the last bytes, however they arrive', () => {
     ),
   );
 });
+
+test('kept output takes about as much memory as it has bytes, also if it arrives byte by byte', () => {
+  const bytes = 2_000_000;
+  const output = new KeptOutput(bytes, 1);
+  const byte = Buffer.from('x');
+  const beforeBytes = process.memoryUsage().heapUsed;
+  for (let count = 0; count < bytes; count++) output.add(byte);
+  // A list of chunks takes more than 200 MiB.
+  expect(process.memoryUsage().heapUsed - beforeBytes).toBeLessThan(64 * 1024 * 1024);
+  expect(output.kept().head.equals(Buffer.alloc(bytes, 'x'))).toBe(true);
+});

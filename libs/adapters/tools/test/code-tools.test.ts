@@ -108,10 +108,20 @@ describe('a code tool', () => {
         throw 'it broke';
       },
     ],
+    [
+      'rejects with an error whose message is no text',
+      () => Promise.reject(Object.assign(new Error(), { message: ['it broke'] })),
+    ],
   ])('that %s is an error outcome', async (_name, run) => {
     const { call } = await opened(tool('t', run));
     const outcome = await call('t', {});
     expect([outcome.status, codeOf(outcome), textOf(outcome)]).toEqual(['error', 'tool_failed', 'it broke']);
+  });
+
+  test('that throws a value that cannot be converted to text is an error outcome', async () => {
+    const { call } = await opened(tool('t', () => Promise.reject(Object.create(null))));
+    const outcome = await call('t', {});
+    expect([outcome.status, textOf(outcome)]).toEqual(['error', 'it threw a value that cannot be converted to text']);
   });
 
   test('that stops because it is told to is cancelled; one that finishes first is not', async () => {

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { JsonObject } from '@coxswain/protocol';
 import { sessionRef, ToolDefinition } from '@coxswain/protocol';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { walk } from '../src/folder-walk.ts';
-import { createBuiltInTools } from '../src/mod.ts';
+import { WalkNotes, walk } from '../src/folder-walk.ts';
+import { createBuiltInTools, TOOL_BOUNDS } from '../src/mod.ts';
 import { OpenFolder } from '../src/open-folder.ts';
 import { replaceFile } from '../src/replace-file.ts';
 import { RootFolder } from '../src/root-folder.ts';
@@ -465,7 +465,7 @@ test('a walk gives other work a turn within a folder, so that a cancellation arr
   onTestFinished(() => folder.close());
   let seen = 0;
   const visit = async () => {
-    for await (const _ of walk(folder, true, abort.signal, new Set()))
+    for await (const _ of walk(folder, true, abort.signal, new WalkNotes()))
       if (++seen === 1) setImmediate(() => abort.abort(new Error('cancelled')));
   };
   await expect(visit()).rejects.toThrow('cancelled');
@@ -530,6 +530,21 @@ describe('search_files', () => {
     await call('run_command', { command: 'truncate -s 9M large.txt' });
     expect(textOf(await call('search_files', { pattern: 'nothing' }))).toContain('1 files of more than 8388608 bytes');
     expect(await readdir(root)).toContain('large.txt');
+  });
+
+  test('says that there is more, also after many paths that it skipped', async () => {
+    const { root, call } = await builtIns();
+    const deep = join(root, ...Array.from({ length: TOOL_BOUNDS.walkDepthMax }, () => 'd'));
+    for (let index = 0; index < 12; index++) await mkdir(join(deep, `too-deep-${index}`), { recursive: true });
+    await writeFile(join(root, 'e.txt'), 'needle\nneedle\n');
+    const [match, ...notes] = textOf(await call('search_files', { pattern: 'needle', limit: 1 })).split('\n');
+    expect(match).toBe('e.txt:1:needle');
+    expect(notes).toHaveLength(10);
+    expect(notes.slice(7)).toEqual([
+      expect.stringMatching(/^\[not searched, too deep: (d\/){64}too-deep-/),
+      '[not searched: 4 more paths]',
+      '[there are more than these 1 matching lines: raise limit, or narrow the search]',
+    ]);
   });
 
   test('shows a long line cut', async () => {

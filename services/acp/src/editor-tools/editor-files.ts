@@ -47,17 +47,25 @@ export class EditorFiles {
     const content = await this.#text(asked, signal);
     const lines = content.split(/(?<=\n)/);
     let shown = '';
+    let bytes = 0;
     let count = 0;
     for (const line of lines.slice(0, limit)) {
-      if (jsonBytes(shown) + jsonBytes(line) > SHOWN_MAX_BYTES) break;
+      bytes += jsonBytes(line);
+      if (bytes > SHOWN_MAX_BYTES) break;
       shown += line;
       count += 1;
     }
-    if (count === 0 && lines[0] !== undefined) shown = cutText(lines[0], SHOWN_MAX_BYTES / 8);
-    const next = offset + Math.max(count, 1);
-    const notes = lines.length > count ? [`[the file continues: read more with offset ${next}]`] : [];
+    const notes: string[] = [];
     if (content === '') notes.push(`[the file ends before line ${offset}]`);
-    return textResult([shown, ...notes], { path: this.shown(file), ...(notes.length ? { next_offset: next } : {}) });
+    if (count === 0) {
+      count = 1;
+      shown = cutText(lines[0] as string, SHOWN_MAX_BYTES / 8);
+      notes.push(`[line ${offset} is truncated: it is longer than the limit of a result]`);
+    }
+    const next = offset + count;
+    const continues = lines.length > count;
+    if (continues) notes.push(`[the file continues: read more with offset ${next}]`);
+    return textResult([shown, ...notes], { path: this.shown(file), ...(continues ? { next_offset: next } : {}) });
   }
 
   /** Creates a file or replaces its content. */
@@ -87,9 +95,10 @@ export class EditorFiles {
     if (oldText === newText) throw new Error('old_text and new_text are the same');
     const file = await this.#place(path);
     return this.#queue.run(file, async () => {
-      const parts = (await this.#whole(file, signal))?.split(oldText);
+      const text = await this.#whole(file, signal);
       const name = this.shown(file);
-      if (!parts) throw new Error(`there is no file ${name}`);
+      if (text === null) throw new Error(`there is no file ${name}`);
+      const parts = text.split(oldText);
       const matches = parts.length - 1;
       if (matches === 0)
         throw new Error(`old_text does not occur in ${name}; read the file again and copy the text exactly`);
@@ -97,15 +106,15 @@ export class EditorFiles {
         throw new Error(
           `old_text occurs ${matches} times in ${name}; make it longer until it occurs once, or set replace_all`,
         );
+      // Computed first: a short text with many occurrences could become one that does not fit in memory.
+      refuseTooLarge(Buffer.byteLength(text) + matches * (Buffer.byteLength(newText) - Buffer.byteLength(oldText)));
       await this.#put(file, parts.join(newText), signal);
       return textResult([`replaced ${matches} in ${name}`], { path: name, replaced: matches });
     });
   }
 
   async #put(file: string, content: string, signal: AbortSignal): Promise<void> {
-    const bytes = Buffer.byteLength(content);
-    if (bytes > TOOL_BOUNDS.writeMaxBytes)
-      throw new Error(`${bytes} bytes are too many; ${TOOL_BOUNDS.writeMaxBytes} can be written`);
+    refuseTooLarge(Buffer.byteLength(content));
     // A call that was cancelled while it read or waited changes nothing.
     signal.throwIfAborted();
     const asked = { sessionId: this.#sessionId, path: file, content };
@@ -155,8 +164,14 @@ function until(signal: AbortSignal): { readonly cancellationSignal: AbortSignal;
 
 const SHOWN_MAX_BYTES = TOOL_BOUNDS.resultMaxBytes - TOOL_BOUNDS.resultFrameMaxBytes;
 
+/** The size of a text in a JSON string in bytes, without the quotes. */
 function jsonBytes(text: string): number {
-  return Buffer.byteLength(JSON.stringify(text));
+  return Buffer.byteLength(JSON.stringify(text)) - 2;
+}
+
+function refuseTooLarge(bytes: number): void {
+  if (bytes > TOOL_BOUNDS.writeMaxBytes)
+    throw new Error(`${bytes} bytes are too many; ${TOOL_BOUNDS.writeMaxBytes} can be written`);
 }
 
 function outside(path: string): Error {

@@ -2,6 +2,7 @@
 import { type AgentContext, methods, type ToolCallContent } from '@agentclientprotocol/sdk';
 import { TOOL_BOUNDS, withoutEscapeSequences } from '@coxswain/adapter-tools';
 import type { ToolResult } from '@coxswain/protocol';
+import { writeDiagnostic } from '../diagnostics.ts';
 import { textResult } from './editor-files.ts';
 
 /** One command for the editor's terminal. */
@@ -20,7 +21,10 @@ export interface EditorCommand {
 /** Bytes of output that fit into a result, however they are escaped. */
 const OUTPUT_MAX_BYTES = 24 * 1024;
 
-/** Runs a command until it exits, its time limit passes, or `signal` aborts. @throws the reason of `signal`. */
+/**
+ * Runs a command until it exits, its time limit passes, or `signal` aborts.
+ * @throws the reason of `signal`; Error if the editor does not report the end of a killed command in time.
+ */
 export async function runInTerminal(client: AgentContext, asked: EditorCommand): Promise<ToolResult> {
   const { sessionId, command, cwd, timeoutMs, signal, show } = asked;
   const [shell, ...args] =
@@ -34,18 +38,22 @@ export async function runInTerminal(client: AgentContext, asked: EditorCommand):
   });
   const late = AbortSignal.timeout(Math.min(timeoutMs, TOOL_BOUNDS.commandTimeoutMaxMs));
   const either = AbortSignal.any([signal, late]);
+  const unended = new AbortController();
+  let grace: NodeJS.Timeout | undefined;
   const kill = () => {
     // The kill fails if the editor has disconnected, which ends the command too.
     terminal.kill().catch(() => undefined);
+    grace = setTimeout(() => unended.abort(), TOOL_BOUNDS.commandAnswerGraceMs);
   };
   either.addEventListener('abort', kill, { once: true });
   if (either.aborted) kill();
   try {
     await show({ type: 'terminal', terminalId: terminal.id });
-    const { exitCode = null, signal: exitSignal = null } = await client.request(methods.client.terminal.waitForExit, {
-      sessionId,
-      terminalId: terminal.id,
-    });
+    const { exitCode = null, signal: exitSignal = null } = await client.request(
+      methods.client.terminal.waitForExit,
+      { sessionId, terminalId: terminal.id },
+      { cancellationSignal: unended.signal, stopWaitingOnCancel: true },
+    );
     const { output, truncated } = await terminal.currentOutput();
     signal.throwIfAborted();
     const notes = [late.aborted ? `[timed out after ${timeoutMs} ms]` : ended(exitCode, exitSignal)];
@@ -53,9 +61,15 @@ export async function runInTerminal(client: AgentContext, asked: EditorCommand):
     const failed = late.aborted || exitCode !== 0;
     const detail = { ...(late.aborted ? { code: 'command_timeout' } : {}), exit_code: exitCode };
     return textResult([withoutEscapeSequences(output), ...notes], detail, failed);
+  } catch (error) {
+    if (!unended.signal.aborted) throw error;
+    const withinMs = TOOL_BOUNDS.commandAnswerGraceMs;
+    throw new Error(`the editor did not end the command within ${withinMs} ms after its kill; it may still run`);
   } finally {
     either.removeEventListener('abort', kill);
-    await terminal.release();
+    clearTimeout(grace);
+    // The command has ended. An error here must not replace its result, after which a model may run it again.
+    terminal.release().catch((error: Error) => writeDiagnostic(`a terminal was not released: ${error.message}`));
   }
 }
 

@@ -98,8 +98,12 @@ export class EditorTools {
         ? [client.serveTool(this.#definition(tool, name, run), { drainMs: DRAIN_MS, succession })]
         : [];
     });
-    this.#served = await Promise.all(serving);
+    const settled = await Promise.allSettled(serving);
+    this.#served = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     await opened.close();
+    // After an error the served ones are stopped, also if the session was closed meanwhile.
+    this.#leaving.signal.throwIfAborted();
+    for (const one of settled) if (one.status === 'rejected') throw one.reason;
     gone.addEventListener(
       'abort',
       () => {
