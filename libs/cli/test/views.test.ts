@@ -283,6 +283,12 @@ test('the columns of a table are aligned, also next to characters of two columns
   expect(rows).toBe('ab    x\n漢字  x\ne\u0301     x\n');
 });
 
+test.each([jsonView, plainView, streamView])('control characters in a notice are removed: %o', (create) => {
+  const { written, streams } = capture();
+  create(streams, plain).notice('a\u001b[2J\u202eb could not be denied');
+  expect(written.err).toBe('a[2Jb could not be denied\n');
+});
+
 test('control characters in events and lists are removed: ids of calls, names of tools and actors', () => {
   const hostile = 'a\u001b[2J\u202eb';
   const events: UiEvent[] = [
