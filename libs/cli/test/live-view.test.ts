@@ -438,6 +438,13 @@ test('text of models and tools writes no control sequence to the terminal', () =
   for (const row of [...live, ...v.scrollback()]) expect(row).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
 });
 
+test('the cursor is visible after each update, also without a keyboard: Ctrl-Z and a kill leave it as it is', () => {
+  let written = '';
+  const region = new LiveRegion({ write: (text) => (written += text) });
+  region.update(['done'], { rows: ['live'], cursor: null });
+  expect(written.lastIndexOf('\u001b[?25h')).toBeGreaterThan(written.lastIndexOf('\u001b[?25l'));
+});
+
 test('finished rows become scrollback above the live rows, which are replaced in place', () => {
   const screen: string[] = [''];
   let [row, column] = [0, 0];
