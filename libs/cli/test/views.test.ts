@@ -235,6 +235,7 @@ describe('the usage of a session', () => {
     expect(budgetLine({ budget: 'tokens', used: 1_234, limit: 5_000 })).toBe('1,234 of 5,000 tokens');
     expect(budgetLine({ budget: 'usd', used: 0.1, limit: 2 })).toBe('$0.1 of $2.00');
     expect(budgetLine({ budget: 'wall_time_ms', used: 3_400, limit: 60_000 })).toBe('3.4 s of 1 min 0 s');
+    expect(budgetLine({ budget: 'wall_time_ms', used: 119_700, limit: 125_000 })).toBe('2 min 0 s of 2 min 5 s');
   });
 
   test('has a line at each threshold but the last one, which ends the run', () => {
