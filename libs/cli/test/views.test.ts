@@ -284,6 +284,15 @@ test('the columns of a table are aligned, also next to characters of two columns
   expect(rows).toBe('ab    x\n漢字  x\ne\u0301     x\n');
 });
 
+test('a cell with several lines stays in its row', () => {
+  expect(
+    table([
+      ['suspended', 'for lunch\nstate  stopped'],
+      ['run', '1'],
+    ]),
+  ).toBe('suspended  for lunch ⏎ state  stopped\nrun        1\n');
+});
+
 test.each([jsonView, plainView, streamView])('control characters in a notice are removed: %o', (create) => {
   const { written, streams } = capture();
   create(streams, plain).notice('a\u001b[2J\u202eb could not be denied');
