@@ -5,7 +5,9 @@ import { SHORTCUTS, shortcutOf, takesLetters } from '../src/page/shortcuts.ts';
 import { agoText, budgetText, costText, durationText, spentText } from '../src/page/wording.ts';
 import { readArguments } from '../src/session/read-arguments.ts';
 import { sliderStep } from '../src/session/slider-step.ts';
+import { TimeSlider } from '../src/session/time-slider.tsx';
 import { takeToken } from '../src/sign-in/token-storage.ts';
+import { shownMarkup } from './shown-markup.ts';
 
 describe('places', () => {
   test.each<Place>([
@@ -133,4 +135,9 @@ describe('words', () => {
     expect(budgetText('tokens', 12_000)).toBe('12,000');
     expect(budgetText('wall_time_ms', 60_000)).toBe('1 min 0 s');
   });
+});
+
+test.each(['reconnecting', 'disconnected'] as const)('the slider says that no records arrive: %s', (offline) => {
+  const still = { at: null, newest: 7, catchingUp: null, time: '', onChange: () => undefined, onFork: null };
+  expect(shownMarkup(TimeSlider({ ...still, offline }))).toContain(`"${offline}, record 7"`);
 });
