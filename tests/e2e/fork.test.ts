@@ -75,6 +75,16 @@ test('cox session fork with a prompt goes on with a session that has ended, and 
   expect(again.json, again.told).toMatchObject([{ type: 'forked', session_id: 'talk-as-is', origin: 'talk' }]);
 });
 
+test('cox session fork shows the record that it changes', async () => {
+  await ended('changed');
+  const fork = ['session', 'fork', 'changed', '--at', '1', '--on-ask', 'deny', ...where()];
+  const plain = await cox([...fork, '--prompt', 'Do it in French.', '--id', 'in-french']);
+  expect(plain.code, plain.told).toBe(0);
+  expect(plain.stderr).toContain('› Do it in French.\n');
+  const same = await cox([...fork, '--id', 'as-it-was']);
+  expect(same.stderr, same.told).not.toContain('› Do it.');
+});
+
 test('a session whose host was killed is forked by the next one, and so is the fork', async () => {
   const { bus } = fixture;
   const root = await scratchFolder('killed');

@@ -1,5 +1,5 @@
 /** Text of files and of the bus in lists: no character of it controls the terminal. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ListedPersona } from '@coxswain/adapter-nats';
@@ -45,4 +45,15 @@ test('a served persona: its version, and the reason of its pause in one line', (
   expect(servedPersonaText(persona)).toBe(
     `x  ${HARMLESS}  no instances  paused since ${since}: ${HARMLESS} ⏎ forged\n`,
   );
+});
+
+test('the names of arguments in two journals that differ', async () => {
+  const journal = await readFile(join(import.meta.dirname, '../../../tests/traces/approval-edited.jsonl'), 'utf8');
+  const [one, other] = [join(folder, 'one'), join(folder, 'other')];
+  await writeFile(one, journal);
+  await writeFile(other, journal.replaceAll('"ms":', `${JSON.stringify(HOSTILE)}:1,"ms":`));
+  const { code, out } = await runCox(['session', 'diff', one, other]);
+  expect(code).toBe(1);
+  expect(out).toContain(HARMLESS);
+  for (const control of ['\u001b', '\u009b', '\u202e']) expect(out).not.toContain(control);
 });

@@ -417,10 +417,11 @@ test('text of models and tools writes no control sequence to the terminal', () =
   const v = view();
   const evil = '\u001b[2J\u009b31m\u001b]0;title\u0007\rx';
   v.record([
+    { type: 'run_started', run: 1, persona: null, model: `a/${evil}`, ...from },
     started('c1', evil, { command: evil }, evil),
     asks('c2', { path: evil, old_text: evil, new_text: `${evil}1` }),
   ]);
-  v.take({ type: 'approvals', approvals: [approval('c2', { path: evil })] });
+  v.take({ type: 'approvals', approvals: [{ ...approval('c2', { path: evil }), tool: evil }] });
   v.record([queued('m1', evil), streaming]);
   v.take({ type: 'live', events: [{ type: 'call_progressed', callId: 'c1', tool: evil, text: evil }] });
   v.take({ type: 'live', events: [{ type: 'reasoning_appended', turn: 1, text: evil }] });
@@ -428,13 +429,20 @@ test('text of models and tools writes no control sequence to the terminal', () =
     type: 'live',
     events: [{ type: 'text_appended', turn: 1, text: `# ${evil}\n\n\`\`\`\n${evil}\n\`\`\`\n[a](${evil})` }],
   });
-  const live = v.frame().rows;
+  const live = v.frame(400).rows;
   v.record([ended('c1', evil, evil)], { outputs: new Map([['c1', 'ok']]) });
   v.take({ type: 'notice', text: evil, tone: 'dim' });
   v.key('o', { ctrl: true });
   v.take({ type: 'close' });
   // biome-ignore lint/suspicious/noControlCharactersInRegex: exactly these must not pass
   for (const row of [...live, ...v.scrollback()]) expect(row).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
+});
+
+test('the cursor is visible after each update, also without a keyboard: Ctrl-Z and a kill leave it as it is', () => {
+  let written = '';
+  const region = new LiveRegion({ write: (text) => (written += text) });
+  region.update(['done'], { rows: ['live'], cursor: null });
+  expect(written.lastIndexOf('\u001b[?25h')).toBeGreaterThan(written.lastIndexOf('\u001b[?25l'));
 });
 
 test('finished rows become scrollback above the live rows, which are replaced in place', () => {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { pastedCommand } from '../src/instance/mod.ts';
+import { approveCommand, pastedCommand } from '../src/instance/mod.ts';
 
 const env = { XDG_STATE_HOME: '/home/ann/state' };
 /** The command of this checkout. */
@@ -44,4 +44,12 @@ test.each([
   ['/home/ann/coxswain/libs/cli/bin/cox.mjs', `${COX} session show s1`],
 ])('the command that %s prints works in every folder', (script, line) => {
   expect(pastedCommand('session show s1', { address: null, stateDir: byDefault }, env, script)).toBe(line);
+});
+
+test.each([
+  ['c1_1', 'approve s1 c1_1'],
+  ['call_1|fc_2', "approve s1 'call_1|fc_2'"],
+  ["a'\u001b[2J;b", "approve s1 'a'\\''[2J;b'"],
+])('the id of a call is pasted as one word: %j', (callId, line) => {
+  expect(approveCommand('s1', callId)).toBe(line);
 });

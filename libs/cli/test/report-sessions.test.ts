@@ -7,7 +7,7 @@ const lines = (...events: object[]) => sessionLines({ session_id: 's1', events: 
 test('cox up prints one line when a session starts, waits, ends or fails, and no other line', () => {
   expect(
     lines(
-      { type: 'agent_start', run: 1, persona: 'coder', model: 'a/b' },
+      { type: 'agent_start', run: 1, persona: 'coder', model: 'a/b\u001b[2J' },
       { type: 'agent_start', run: 2, persona: null, model: null },
       { type: 'turn_start', turn: 1 },
       { type: 'approval_requested', call_id: 'c1', tool: 'run_command', args: {} },
@@ -17,7 +17,7 @@ test('cox up prints one line when a session starts, waits, ends or fails, and no
       { type: 'agent_end', run: 1, stop_reason: 'error', error: { code: 'model_unavailable', message: 'gone' } },
     ),
   ).toEqual([
-    's1 started: coder on a/b',
+    's1 started: coder on a/b[2J',
     's1 started run 2',
     's1 waits for an approval of run_command (c1): cox approval list',
     's1 is suspended until 1970-01-01T00:00:00.000Z: a delivery[2J …',

@@ -235,6 +235,7 @@ describe('the usage of a session', () => {
     expect(budgetLine({ budget: 'tokens', used: 1_234, limit: 5_000 })).toBe('1,234 of 5,000 tokens');
     expect(budgetLine({ budget: 'usd', used: 0.1, limit: 2 })).toBe('$0.1 of $2.00');
     expect(budgetLine({ budget: 'wall_time_ms', used: 3_400, limit: 60_000 })).toBe('3.4 s of 1 min 0 s');
+    expect(budgetLine({ budget: 'wall_time_ms', used: 119_700, limit: 125_000 })).toBe('2 min 0 s of 2 min 5 s');
   });
 
   test('has a line at each threshold but the last one, which ends the run', () => {
@@ -281,6 +282,21 @@ test('the columns of a table are aligned, also next to characters of two columns
   const cells = ['ab', '漢字', 'e\u0301'];
   const rows = table(cells.map((cell) => [cell, 'x']));
   expect(rows).toBe('ab    x\n漢字  x\ne\u0301     x\n');
+});
+
+test('a cell with several lines stays in its row', () => {
+  expect(
+    table([
+      ['suspended', 'for lunch\nstate  stopped'],
+      ['run', '1'],
+    ]),
+  ).toBe('suspended  for lunch ⏎ state  stopped\nrun        1\n');
+});
+
+test.each([jsonView, plainView, streamView])('control characters in a notice are removed: %o', (create) => {
+  const { written, streams } = capture();
+  create(streams, plain).notice('a\u001b[2J\u202eb could not be denied');
+  expect(written.err).toBe('a[2Jb could not be denied\n');
 });
 
 test('control characters in events and lists are removed: ids of calls, names of tools and actors', () => {

@@ -2,10 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { hashOf, type Place, placeOf } from '../src/page/place.ts';
 import { SHORTCUTS, shortcutOf, takesLetters } from '../src/page/shortcuts.ts';
-import { agoText, budgetText, costText, durationText } from '../src/page/wording.ts';
+import { agoText, budgetText, costText, durationText, spentText } from '../src/page/wording.ts';
 import { readArguments } from '../src/session/read-arguments.ts';
 import { sliderStep } from '../src/session/slider-step.ts';
+import { TimeSlider } from '../src/session/time-slider.tsx';
 import { takeToken } from '../src/sign-in/token-storage.ts';
+import { shownMarkup } from './shown-markup.ts';
 
 describe('places', () => {
   test.each<Place>([
@@ -119,6 +121,9 @@ describe('words', () => {
     [0.00123, '$0.0012'],
     [12.345, '$12.35'],
   ])('%s USD is %s', (usd, text) => expect(costText(usd)).toBe(text));
+  test('nothing is shown as spent before the first token', () => {
+    expect([spentText(0, 0), spentText(0, 5), spentText(null, 5)]).toEqual(['–', '$0', '–']);
+  });
   test.each([
     [340, '340 ms'],
     [12_300, '12.3 s'],
@@ -130,4 +135,9 @@ describe('words', () => {
     expect(budgetText('tokens', 12_000)).toBe('12,000');
     expect(budgetText('wall_time_ms', 60_000)).toBe('1 min 0 s');
   });
+});
+
+test.each(['reconnecting', 'disconnected'] as const)('the slider says that no records arrive: %s', (offline) => {
+  const still = { at: null, newest: 7, catchingUp: null, time: '', onChange: () => undefined, onFork: null };
+  expect(shownMarkup(TimeSlider({ ...still, offline }))).toContain(`"${offline}, record 7"`);
 });

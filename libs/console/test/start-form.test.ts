@@ -8,6 +8,7 @@ import {
   type Offered,
   offeredModels,
   offeredPersonas,
+  personaNote,
   startBody,
   startProblems,
 } from '../src/sessions/start-form.ts';
@@ -89,6 +90,16 @@ test('personas of the folder are offered first, models with the newest first, ea
   );
   expect(offeredPersonas(OFFERED, sessions)).toEqual(['mate', 'lead', 'torn', 'served']);
   expect(offeredModels(sessions)).toEqual(['z/new', 'a/old']);
+});
+
+test.each([
+  ['', '3 in /work/personas'],
+  ['ma', '3 in /work/personas'],
+  [' mate ', '3 in /work/personas'],
+  ['mat3', '/work/personas has no mat3: a persona of the bus must have this name'],
+])('the note for the persona %j', (typed, note) => {
+  expect(personaNote(typed, OFFERED)).toBe(note);
+  expect(personaNote(typed, { ...OFFERED, options: { ...OFFERED.options, folder: null } })).toBeNull();
 });
 
 test('the message of a field does not repeat the name of the field', () => {

@@ -2,6 +2,7 @@
 import { CommandRejectedError, ReceiptTimeoutError, sessionIdOfMessage } from '@coxswain/client';
 import { CommandId, parseBody } from '@coxswain/protocol';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { createMetrics } from '../src/context/mod.ts';
 import { appWithSessions, Sessions, STORED } from './app-with-sessions.ts';
 
 let made: Awaited<ReturnType<typeof appWithSessions>>;
@@ -172,4 +173,15 @@ test.each(STARTS)('%s without ?wait= is stored if no host answers in time', asyn
 test.each(STARTS)('%s with ?wait=stored waits for no host', async (_what, url, body) => {
   expect(await ask('POST', `${url}?wait=stored`, body)).toMatchObject({ status: 202, body: { seq: 7 } });
   expect(sessions.sent).toMatchObject([{ options: { wait: 'stored' } }]);
+});
+
+test('a rejection with a code that this release does not know is counted as other', async () => {
+  const metrics = createMetrics();
+  const counting = await appWithSessions({ metrics });
+  counting.sessions.answer = async () => {
+    throw new CommandRejectedError('of_a_later_release', 'it is too late');
+  };
+  const { body } = await counting.ask('POST', '/v1/sessions/s/steer?wait=accepted', { body: 'x' });
+  expect(body.code).toBe('of_a_later_release');
+  expect(await metrics.registry.metrics()).toContain('coxswain_gateway_refused_total{code="other"} 1');
 });

@@ -5,7 +5,7 @@ export { type EmbeddedInstance, type EmbeddedOptions, startEmbedded } from './em
 export { gatewayOf, isOwnServer, keepAccess, keptAccessFile, readKeptAccess, startOnPort } from './kept-access.ts';
 export { leaveRunning } from './leave-running.ts';
 export { connectTo, type OpenBus, reachedAt, refuseElsewhere, withBus, withBusOnce } from './open-bus.ts';
-export { pastedCommand } from './pasted-command.ts';
+export { approveCommand, pastedCommand } from './pasted-command.ts';
 export { approvalsBelow, listPendingApprovals } from './pending-approvals.ts';
 export { Reopenings } from './reopenings.ts';
 export { findSession, matchPrefix } from './resolve-session.ts';

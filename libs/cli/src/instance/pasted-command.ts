@@ -1,8 +1,17 @@
 /** Command lines to be pasted into another shell, where they must find the same bus. */
 import { basename, join } from 'node:path';
+import { printable } from '@coxswain/client';
 import { defaultStateDir, isPublished, packageFolder } from '../folders/mod.ts';
 import { shellQuoted } from '../line/mod.ts';
 import type { OpenBus } from './open-bus.ts';
+
+/**
+ * The arguments that approve a call. A provider chooses the id of a call, which may have characters that a shell
+ * interprets, such as `|`.
+ */
+export function approveCommand(sessionId: string, callId: string): string {
+  return `approve ${sessionId} ${shellQuoted(printable(callId))}`;
+}
 
 /**
  * Builds a `cox` command line that works from every folder and finds this bus. It names a command on the PATH as it was

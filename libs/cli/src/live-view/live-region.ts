@@ -44,18 +44,19 @@ export class LiveRegion {
     this.#at = frame.cursor?.row ?? end;
     if (frame.cursor !== null) {
       const [up, right] = [end - frame.cursor.row, frame.cursor.column];
-      text += `${up > 0 ? `\u001b[${up}A` : ''}\r${right > 0 ? `\u001b[${right}C` : ''}${SHOW_CURSOR}`;
+      text += `${up > 0 ? `\u001b[${up}A` : ''}\r${right > 0 ? `\u001b[${right}C` : ''}`;
     }
-    this.#out.write(`${BEGIN_UPDATE}${text}${END_UPDATE}`);
+    // Also without a keyboard: a stopped or killed process must not leave the terminal without its cursor.
+    this.#out.write(`${BEGIN_UPDATE}${text}${SHOW_CURSOR}${END_UPDATE}`);
     this.#drawn = frame;
   }
 
   /**
-   * Removes the live rows, and shows the cursor at their start.
+   * Removes the live rows. The cursor is then at their start.
    * @param columns the current width, if it changed since the rows were drawn: terminals have wrapped them again.
    */
   clear(columns?: number): void {
-    this.#out.write(`${this.#toTop(columns)}${TO_END_OF_SCREEN}${SHOW_CURSOR}`);
+    this.#out.write(`${this.#toTop(columns)}${TO_END_OF_SCREEN}`);
     this.#drawn = NOTHING;
     this.#at = 0;
   }

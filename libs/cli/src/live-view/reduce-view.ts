@@ -129,7 +129,8 @@ function takeEvent(state: ViewState, event: UiEvent, details: RecordDetails): Vi
     }
     case 'run_started': {
       const fresh = { turn: 0, usage: NO_USAGE, costUsd: null, stopReason: null };
-      return withEvent({ ...state, ...fresh, model: event.model ?? state.model }, event);
+      const model = event.model === null ? state.model : printable(event.model);
+      return withEvent({ ...state, ...fresh, model }, event);
     }
     case 'turn_started':
       return unchanged({ ...state, turn: event.turn });

@@ -1,4 +1,5 @@
 /** The live part of the view: the rows at the bottom of the terminal, which are redrawn. */
+import { printable } from '@coxswain/client';
 import {
   columnsOf,
   dollars,
@@ -150,7 +151,7 @@ function approvalRows({ approvals, composer }: ViewState, { columns, style, hasK
   const [first] = approvals;
   if (first === undefined || !hasKeyboard || composer.kind === 'args') return [];
   const more = approvals.length > 1 ? ` (1 of ${approvals.length}; Tab: the next)` : '';
-  const question = `  ? allow ${expanded(first.tool)} ${expanded(callSubject(first.args, first.summary))}`;
+  const question = `  ? allow ${expanded(printable(first.tool))} ${expanded(callSubject(first.args, first.summary))}`;
   return [
     `${style.yellow(headWithinColumns(question, Math.max(12, columns - columnsOf(more))))}${style.dim(more)}`,
     style.dim(

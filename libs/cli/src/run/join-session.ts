@@ -1,8 +1,8 @@
 /** Stays with a session until its run ends or the person leaves: the common part of `run` and `attach`. */
 import type { ReadStream } from 'node:tty';
-import type { BusSession, Session } from '@coxswain/client';
+import { type BusSession, printable, type Session } from '@coxswain/client';
 import type { OpenApproval } from '@coxswain/client/transport';
-import { leaveRunning, type OpenBus, pastedCommand } from '../instance/mod.ts';
+import { approveCommand, leaveRunning, type OpenBus, pastedCommand } from '../instance/mod.ts';
 import { EXIT, type ExitCode, type Invocation } from '../line/mod.ts';
 import { stopSignal } from '../service/mod.ts';
 import { steerFromFile } from '../steering-file/mod.ts';
@@ -110,12 +110,13 @@ function approvalHints(
   const [only, ...others] = approvals;
   if (only && others.length === 0) {
     const approve = `${pasted(`approve ${only.session.id}`)} && ${pasted(`attach ${sessionId}`)}`;
-    return [`${only.tool} ${only.summary} needs an approval, and there is no terminal:`, `  ${approve}`];
+    return [`${printable(only.tool)} ${only.summary} needs an approval, and there is no terminal:`, `  ${approve}`];
   }
   return [
     `${approvals.length} calls need an approval, and there is no terminal:`,
     ...approvals.map(
-      ({ session, callId, tool, summary }) => `  ${pasted(`approve ${session.id} ${callId}`)}   # ${tool} ${summary}`,
+      ({ session, callId, tool, summary }) =>
+        `  ${pasted(approveCommand(session.id, callId))}   # ${printable(tool)} ${summary}`,
     ),
     `then: ${pasted(`attach ${sessionId}`)}`,
   ];

@@ -60,7 +60,9 @@ function textOf(event: SessionEvent): string | null {
   switch (event.type) {
     case 'agent_start': {
       const what = event.run === 1 ? 'started' : `started run ${event.run}`;
-      return event.persona === null || event.model === null ? what : `${what}: ${event.persona} on ${event.model}`;
+      return event.persona === null || event.model === null
+        ? what
+        : `${what}: ${event.persona} on ${shown(event.model)}`;
     }
     case 'approval_requested':
       return `waits for an approval of ${shown(event.tool)} (${shown(event.call_id)}): cox approval list`;

@@ -1,5 +1,5 @@
 /** The views of a session: as lines, or as JSON lines. `live-view/` has the view for a terminal. */
-import { printableJson, topState, type UiEvent } from '@coxswain/client';
+import { printable, printableJson, topState, type UiEvent } from '@coxswain/client';
 import type { ChildSession } from '@coxswain/client/transport';
 import type { JournalRecord } from '@coxswain/protocol';
 import { childLines, eventLine } from './event-lines.ts';
@@ -38,7 +38,7 @@ export function jsonView(streams: Streams): SessionView {
       for (const event of events)
         if (OF_A_CHILD.has(event.type)) streams.out(`${JSON.stringify({ session_id, n, at, ...event })}\n`);
     },
-    notice: (text) => streams.err(`${text}\n`),
+    notice: (text) => streams.err(`${printable(text)}\n`),
     close() {},
   };
 }
@@ -102,7 +102,7 @@ export function plainView(streams: Streams, style: Style): SessionView {
     child: (_record, events, child) => {
       for (const line of childLines(events, child, style)) streams.err(`${line}\n`);
     },
-    notice: (text) => streams.err(`${text}\n`),
+    notice: (text) => streams.err(`${printable(text)}\n`),
     close: goOn,
   };
 }

@@ -1,5 +1,5 @@
 /** The view of a session in a pipe, for watching: every answer is streamed to stdout, everything else to stderr. */
-import type { UiEvent } from '@coxswain/client';
+import { printable, type UiEvent } from '@coxswain/client';
 import { childLines, eventLine } from './event-lines.ts';
 import type { SessionView, Streams } from './session-view.ts';
 import type { Style } from './style.ts';
@@ -27,7 +27,7 @@ export function streamView(streams: Streams, style: Style): SessionView {
     child: (_record, events, child) => {
       for (const line of childLines(events, child, style)) streams.err(`${line}\n`);
     },
-    notice: (text) => streams.err(`${text}\n`),
+    notice: (text) => streams.err(`${printable(text)}\n`),
     close: endLine,
   };
 }

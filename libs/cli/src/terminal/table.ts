@@ -4,10 +4,10 @@ import { columnsOf } from './columns.ts';
 
 /**
  * Rows in columns, each as wide as its widest cell. Cells are plain text: characters that control a terminal are
- * removed.
+ * removed, and line breaks are marked.
  */
 export function table(given: readonly (readonly string[])[]): string {
-  const rows = given.map((row) => row.map(printable));
+  const rows = given.map((row) => row.map((cell) => printable(cell).replaceAll('\n', ' ⏎ ')));
   const widths: number[] = [];
   for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, columnsOf(cell));
   return rows

@@ -7,6 +7,11 @@ export function costText(usd: number | null): string {
   return usd >= 1 ? `$${usd.toFixed(2)}` : `$${usd.toPrecision(2)}`;
 }
 
+/** {@link costText}; a dash before the first token is used, because the price may be unknown. */
+export function spentText(usd: number | null, tokens: number): string {
+  return costText(tokens === 0 ? null : usd);
+}
+
 /** `1,234`. */
 export function countText(count: number): string {
   return count.toLocaleString('en-US');

@@ -4,7 +4,7 @@ import type { VNode } from 'preact';
 import { hasEnded, type SessionHandle, topState } from '../browser-client.ts';
 import type { RunAction } from '../page/outcome.tsx';
 import { hashOf, sessionPlace } from '../page/place.ts';
-import { costText, countText, shortId } from '../page/wording.ts';
+import { countText, shortId, spentText } from '../page/wording.ts';
 import type { SessionView } from '../view/session-view.ts';
 import { StateBadge } from './state-badge.tsx';
 
@@ -45,7 +45,7 @@ export function SessionHead({
           </span>
           <span>
             turn {turn} · {countText(usage.usage.inputTokens)} in, {countText(usage.usage.outputTokens)} out ·{' '}
-            <span class="cost">{costText(usage.costUsd)}</span>
+            <span class="cost">{spentText(usage.costUsd, usage.usage.inputTokens + usage.usage.outputTokens)}</span>
           </span>
           {parent !== null && (
             <span>

@@ -133,7 +133,8 @@ export function SessionPage({
         <a href={hashOf({ page: 'sessions' })}>All sessions</a>
       </p>
     );
-  const isFollowed = lostAt === null && problem === null;
+  // A stream that ended with a problem, such as the deletion of the session, is not opened again.
+  const offline = problem !== null ? 'disconnected' : lostAt !== null ? 'reconnecting' : null;
   const acting: SessionHandle | null = isNow ? session : null;
   const controls = {
     cancelCall:
@@ -148,14 +149,14 @@ export function SessionPage({
         session={session}
         view={view}
         status={status}
-        staleReason={isLive ? (isFollowed ? (isNow ? null : 'catching up') : 'reconnecting') : null}
+        staleReason={isLive ? (offline ?? (isNow ? null : 'catching up')) : null}
         acting={mayRun ? acting : null}
         runAction={runAction}
       />
       <TimeSlider
         at={isLive ? null : at}
         newest={newest}
-        isFollowed={isFollowed}
+        offline={offline}
         catchingUp={catchingUp}
         time={view.at}
         onChange={setAt}

@@ -7,7 +7,7 @@ import { sliderStep } from './slider-step.ts';
 export function TimeSlider({
   at,
   newest,
-  isFollowed,
+  offline,
   catchingUp,
   time,
   onChange,
@@ -16,8 +16,8 @@ export function TimeSlider({
   /** The shown record; null for the live view. */
   readonly at: number | null;
   readonly newest: number;
-  /** Whether new records arrive. */
-  readonly isFollowed: boolean;
+  /** Why no new records arrive; null while they do. */
+  readonly offline: 'reconnecting' | 'disconnected' | null;
   /** The progress of loading the past records; null when all have arrived. */
   readonly catchingUp: { readonly n: number; readonly of: number | null } | null;
   readonly time: string;
@@ -26,7 +26,7 @@ export function TimeSlider({
   readonly onFork: (() => void) | null;
 }): VNode {
   const shown = at === null ? newest : Math.min(at, newest);
-  const what = at === null ? nowText(newest, isFollowed, catchingUp) : `record ${shown} of ${newest}`;
+  const what = at === null ? nowText(newest, offline, catchingUp) : `record ${shown} of ${newest}`;
   return (
     <div class={at === null ? 'slider' : 'slider past'}>
       <button
@@ -76,10 +76,10 @@ export function TimeSlider({
 
 function nowText(
   newest: number,
-  isFollowed: boolean,
+  offline: string | null,
   catchingUp: { readonly n: number; readonly of: number | null } | null,
 ): string {
-  if (!isFollowed) return `reconnecting, record ${newest}`;
+  if (offline !== null) return `${offline}, record ${newest}`;
   if (catchingUp === null) return `live, record ${newest}`;
   return catchingUp.of === null ? 'catching up …' : `catching up, record ${catchingUp.n} of ${catchingUp.of}`;
 }

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { SessionHandle, WireSessionTree, WireTreeNode } from '../browser-client.ts';
 import { problemText } from '../page/outcome.tsx';
 import { hashOf, sessionPlace } from '../page/place.ts';
-import { costText, countText, shortId } from '../page/wording.ts';
+import { countText, shortId, spentText } from '../page/wording.ts';
 import { StateBadge } from './state-badge.tsx';
 
 const READ_AGAIN_MS = 3_000;
@@ -65,6 +65,7 @@ export function TreeView({
 
 function TreeBranch({ node, here }: { readonly node: WireTreeNode; readonly here: string }) {
   const { session_id: id, persona, state, stop_reason, approvals, cost_usd, problem, children } = node;
+  const tokens = node.usage.input_tokens + node.usage.output_tokens;
   return (
     <li>
       <p class="tree-row">
@@ -75,7 +76,7 @@ function TreeBranch({ node, here }: { readonly node: WireTreeNode; readonly here
         {approvals > 0 && <span class="badge waiting">{approvals} to decide</span>}
         {problem !== null && <span class="badge failed">{problem}</span>}
         <span class="faint">
-          {countText(node.usage.input_tokens + node.usage.output_tokens)} tokens · {costText(cost_usd)}
+          {countText(tokens)} tokens · {spentText(cost_usd, tokens)}
           {node.restart > 0 && ` · restart ${node.restart}`}
         </span>
       </p>

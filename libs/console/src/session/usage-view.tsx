@@ -2,7 +2,7 @@
 import type { SessionStatus } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import type { UsageReport } from '../browser-client.ts';
-import { budgetText, costText, countText } from '../page/wording.ts';
+import { budgetText, countText, spentText } from '../page/wording.ts';
 
 const BUDGETS = { tokens: 'Tokens', usd: 'Cost', wall_time_ms: 'Time' } as const;
 
@@ -68,7 +68,7 @@ export function UsageView({
                   <td>{run.turns}</td>
                   <td>{countText(run.usage.inputTokens)}</td>
                   <td>{countText(run.usage.outputTokens)}</td>
-                  <td>{costText(run.costUsd)}</td>
+                  <td>{spentText(run.costUsd, run.usage.inputTokens + run.usage.outputTokens)}</td>
                   <td>{run.stopReason ?? 'in progress'}</td>
                 </tr>
               ))}
@@ -80,7 +80,7 @@ export function UsageView({
                 </th>
                 <td>{countText(usage.usage.inputTokens)}</td>
                 <td>{countText(usage.usage.outputTokens)}</td>
-                <td>{costText(usage.costUsd)}</td>
+                <td>{spentText(usage.costUsd, usage.usage.inputTokens + usage.usage.outputTokens)}</td>
                 <td />
               </tr>
             </tfoot>

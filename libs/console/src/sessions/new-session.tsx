@@ -12,6 +12,7 @@ import {
   type Offered,
   offeredModels,
   offeredPersonas,
+  personaNote,
   type StartField,
   type StartFields,
   type StartProblems,
@@ -102,7 +103,6 @@ export function NewSession({
       setProblems({});
       goTo(form.current, 'prompt');
     });
-  const folder = offered.options.folder;
   return (
     <form
       class="new-session"
@@ -144,7 +144,7 @@ export function NewSession({
           {...{ id, name: 'persona', hint: 'by name', value: fields.persona, onInput: change('persona') }}
           problem={problems.persona}
           offers={offeredPersonas(offered, sessions)}
-          note={folder === null ? null : noteOfPersonas(offered)}
+          note={personaNote(fields.persona, offered)}
         />
         <Field
           {...{ id, name: 'model', hint: 'provider/name', value: fields.model, onInput: change('model') }}
@@ -176,11 +176,6 @@ const NAMES: Readonly<Record<StartField, string>> = {
   model: 'Model',
   root: 'Folder',
 };
-
-function noteOfPersonas({ options: { folder, personas } }: Offered): string {
-  const where = `${folder}/personas`;
-  return personas.length === 0 ? `${where} has none` : `${personas.length} in ${where}`;
-}
 
 /** Links a field to its problem, for screen readers. */
 function described(id: string, problem: string | undefined) {

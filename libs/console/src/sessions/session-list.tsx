@@ -3,7 +3,7 @@ import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import type { WireListedSession } from '../browser-client.ts';
 import { hashOf, sessionPlace } from '../page/place.ts';
-import { agoText, costText, shortId } from '../page/wording.ts';
+import { agoText, shortId, spentText } from '../page/wording.ts';
 import { categoryOf, StateBadge } from '../session/state-badge.tsx';
 import type { SessionsFeed } from './use-sessions.ts';
 
@@ -84,7 +84,9 @@ function SessionRow({
         </span>
         <span class="row-line">
           <StateBadge state={state} stopReason={stop_reason} />
-          <span class="cost">{details ? costText(details.cost_usd) : ''}</span>
+          <span class="cost">
+            {details ? spentText(details.cost_usd, details.usage.input_tokens + details.usage.output_tokens) : ''}
+          </span>
         </span>
         <span class="faint row-line">
           <span class="cut">{details?.model ?? ''}</span>

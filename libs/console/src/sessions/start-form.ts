@@ -84,6 +84,19 @@ export function offeredPersonas({ options }: Offered, sessions: readonly WireLis
   return once([...options.personas.map(({ name }) => name), ...recent(sessions, 'persona')]);
 }
 
+/**
+ * The note below the persona: what the folder offers, or that it does not have the typed one, which a process must then
+ * serve. Null without a folder.
+ */
+export function personaNote(typed: string, { options: { folder, personas }, demo }: Offered): string | null {
+  if (folder === null) return null;
+  const where = `${folder}/personas`;
+  const name = typed.trim();
+  if (name !== '' && demo?.persona.name !== name && !personas.some((one) => one.name.startsWith(name)))
+    return `${where} has no ${name}: a persona of the bus must have this name`;
+  return personas.length === 0 ? `${where} has none` : `${personas.length} in ${where}`;
+}
+
 /** Suggested models: those of sessions, the newest first. */
 export function offeredModels(sessions: readonly WireListedSession[]): string[] {
   return once(recent(sessions, 'model'));

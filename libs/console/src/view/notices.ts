@@ -63,7 +63,7 @@ export function noticeOf(event: UiEvent): { tone: Tone; text: string; session?: 
       const reason = event.reason === null ? '' : `: ${event.reason}`;
       return {
         tone: 'plain',
-        text: `${event.byItself ? 'parked itself' : 'suspended'}${until.length > 0 ? ` until ${until.join(' or ')}` : ''}${reason}`,
+        text: `${event.byItself ? 'suspended itself' : 'suspended'}${until.length > 0 ? ` until ${until.join(' or ')}` : ''}${reason}`,
       };
     }
     case 'session_resumed':

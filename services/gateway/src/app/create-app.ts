@@ -1,6 +1,6 @@
 /** The HTTP application: authentication, body parsing, error responses and metrics. The routes are in `routes/`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { cutText, nearestWord } from '@coxswain/protocol';
+import { cutText, isErrorCode, nearestWord } from '@coxswain/protocol';
 import { RequestRates } from '@coxswain/session';
 import Fastify, { type FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
@@ -233,7 +233,8 @@ function handleErrors(app: App, { log, metrics }: GatewayContext, methods: Metho
     // If the client closes the connection within a body, the stream fails with this error.
     const problem = request.raw.errored === error ? requestClosedProblem() : problemFrom(error);
     request.problem = problem;
-    metrics.refused.inc({ code: problem.code });
+    // A session host of another release may reject with a code that this one does not know.
+    metrics.refused.inc({ code: isErrorCode(problem.code) ? problem.code : 'other' });
     if (problem.code === 'request_closed')
       log.debug(
         { method: request.method, url: request.routeOptions.url },

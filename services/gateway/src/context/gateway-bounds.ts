@@ -77,9 +77,9 @@ export const GATEWAY_BOUNDS = {
   watchersPerSessionMax: 1_024,
   watchersPerPrincipalMax: 2_048,
   watchersMax: 4_096,
-  /** Connections that inspect sessions, per process and per principal; a tenant has half. Each has its own machine. */
-  inspectorsMax: 256,
-  inspectorsPerPrincipalMax: 64,
+  /** Connections that inspect sessions, per process and per principal; a tenant has half. Each has its own machine, up to 3 MiB. */
+  inspectorsMax: 64,
+  inspectorsPerPrincipalMax: 16,
   /** Sessions whose folded machine is kept for the next inspector, and the size of each as JSON. */
   keptFoldsMax: 64,
   keptFoldMaxChars: 256 * 1024,

@@ -26,7 +26,9 @@ export const run: CommandRun = async (invocation) => {
 async function printDiff({ flags }: Invocation, a: OpenJournal, b: OpenJournal): Promise<ExitCode> {
   const { diffJournals } = await import('@coxswain/session');
   const diff = await diffJournals(recordsOf(a), recordsOf(b));
-  standardStreams.out(flags.on('json') ? `${JSON.stringify({ type: 'journal_diff', ...diff })}\n` : formatText(diff));
+  standardStreams.out(
+    flags.on('json') ? `${JSON.stringify({ type: 'journal_diff', ...diff })}\n` : printable(formatText(diff)),
+  );
   return diff.first === null ? EXIT.ok : EXIT.error;
 }
 
@@ -60,10 +62,10 @@ function lineOf({ what, of, a, b }: Difference): string {
 }
 
 function valueText(text: string | null): string {
-  return text === null ? 'nothing' : printable(text).replaceAll('\n', ' ⏎ ');
+  return text === null ? 'nothing' : text.replaceAll('\n', ' ⏎ ');
 }
 
 function short(value: Json | undefined): string {
   const text = value === undefined ? 'nothing' : JSON.stringify(value);
-  return printable(text.length > 120 ? `${cutGraphemes(text, 120)}…` : text);
+  return text.length > 120 ? `${cutGraphemes(text, 120)}…` : text;
 }

@@ -8,7 +8,7 @@ import {
   type Session,
   SessionNotFoundError,
 } from '@coxswain/client';
-import type { ForkChangesInput } from '@coxswain/protocol';
+import type { ForkChangesInput, JournalRecord } from '@coxswain/protocol';
 import { findSession, leaveRunning, withBus } from '../../instance/mod.ts';
 import { CliError, type CommandRun, EXIT, type ExitCode, type Invocation } from '../../line/mod.ts';
 import { forkChanges, joinSession, sessionIdOf } from '../../run/mod.ts';
@@ -38,13 +38,14 @@ export const run: CommandRun = async (invocation) => {
       forkedAt = await startFork(origin, session, { at, changes, ...sending });
     }
     const n = forkedAt;
-    const state = await stateAfterCopy(session, n, bus.gone);
+    const copy = await untilCopied(session, n, changes, bus.gone);
     if (flags.on('detach')) {
       if (bus.embedded) await leaveRunning(bus, (text) => process.stderr.write(`${text}\n`));
       return printForked(invocation, session, n);
     }
-    if (state === 'ended') return printForked(invocation, session, n);
-    const from = Math.max(shown, n) + 1;
+    if (copy.hasEnded) return printForked(invocation, session, n);
+    // Of the copied records, a reader does not know the changed one.
+    const from = Math.max(shown + 1, copy.isChanged ? n : n + 1);
     return joinSession(invocation, bus, session, { from, after: n + 1, onShown: (record) => (shown = record) });
   });
 };
@@ -68,11 +69,25 @@ async function startFork(
   return n;
 }
 
+/** The copied records: whether their last run has ended, and whether the last record has a change of the fork. */
+interface Copy {
+  readonly hasEnded: boolean;
+  readonly isChanged: boolean;
+}
+
 /** Waits for the record that takes over the copy. Before it, the state of the fork is unknown. */
-async function stateAfterCopy(session: Session, n: number, signal: AbortSignal): Promise<'ended' | 'continues'> {
-  let ended = false;
-  for await (const { events, state, n: at, input } of session.records({ signal })) {
-    ended = hasEnded(state);
+async function untilCopied(
+  session: Session,
+  n: number,
+  changes: ForkChangesInput | undefined,
+  signal: AbortSignal,
+): Promise<Copy> {
+  let isOver = false;
+  let isChanged = false;
+  for await (const record of session.records({ signal })) {
+    const { events, state, n: at, input } = record;
+    isOver = hasEnded(state);
+    if (at === n) isChanged = isChangedBy(changes, record);
     const failed = events.find((event) => event.type === 'copy_failed');
     const isTakeover = input.type === 'owned' && input.after_copy?.session === session.id;
     if (isTakeover && failed?.type === 'copy_failed') {
@@ -86,7 +101,14 @@ async function stateAfterCopy(session: Session, n: number, signal: AbortSignal):
     if (isTakeover && at > n) break;
   }
   signal.throwIfAborted();
-  return ended ? 'ended' : 'continues';
+  return { hasEnded: isOver, isChanged };
+}
+
+/** Whether the last copied record has a change of the fork. The prompt is in it, or starts a run after it. */
+function isChangedBy(changes: ForkChangesInput | undefined, { input }: JournalRecord): boolean {
+  if (changes?.verdicts !== undefined || changes?.result !== undefined) return true;
+  if (changes?.prompt === undefined || input.type !== 'command') return false;
+  return input.body.prompt === changes.prompt || input.body.body === changes.prompt;
 }
 
 function printForked({ flags, args }: Invocation, session: Session, n: number): ExitCode {

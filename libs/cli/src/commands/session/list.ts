@@ -110,7 +110,7 @@ function rowOf(one: Listed): string[] {
 function howDeleted(deleted: Listed['deleted']): string {
   if (!deleted) return '';
   const { by, reason } = deleted;
-  return `${by === null ? '' : `, by ${printable(by)}`}${reason === null ? '' : ` (${printable(reason).replaceAll('\n', ' ⏎ ')})`}`;
+  return `${by === null ? '' : `, by ${printable(by)}`}${reason === null ? '' : ` (${printable(reason)})`}`;
 }
 
 const WAITS: ReadonlySet<string> = new Set(['suspended', 'daemon_idle']);

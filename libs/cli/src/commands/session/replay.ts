@@ -1,5 +1,5 @@
 /** `cox session replay`. */
-
+import { printable } from '@coxswain/client';
 import { ExportLineInvalidError } from '@coxswain/protocol';
 import { withBus } from '../../instance/mod.ts';
 import { journalSource, needsBus, type OpenJournal, unprovenNewest, unprovenTail } from '../../journals/mod.ts';
@@ -39,7 +39,7 @@ async function printReplay(
     const { message } = error as Error;
     if (flags.on('json')) {
       standardStreams.out(`${JSON.stringify({ type: 'replay_diverged', n, path, expected, actual, message })}\n`);
-    } else standardStreams.out(`replay_diverged: ${message}\n`);
+    } else standardStreams.out(`replay_diverged: ${printable(message)}\n`);
     return EXIT.error;
   }
 }

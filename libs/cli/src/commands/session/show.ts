@@ -9,7 +9,14 @@ import {
   type WirePendingApproval,
 } from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
-import { approvalsBelow, findSession, pastedCommand, sessionStatus, withBus } from '../../instance/mod.ts';
+import {
+  approvalsBelow,
+  approveCommand,
+  findSession,
+  pastedCommand,
+  sessionStatus,
+  withBus,
+} from '../../instance/mod.ts';
 import { type CommandRun, EXIT } from '../../line/mod.ts';
 import { ago, budgetLine, personaWaitText, spent, standardStreams, table, waitsFor } from '../../terminal/mod.ts';
 
@@ -91,6 +98,6 @@ function formatText(
     const asking = persona === null ? session_id : `${session_id} (${printable(persona)})`;
     rows.push(['child approval', `${asking}: ${call_id} ${tool} ${summarizeArgs(args, DECISION_MAX_CHARS)}`]);
   }
-  const how = below.map(({ session_id, call_id }) => `  ${pasted(`approve ${session_id} ${call_id}`)}\n`);
+  const how = below.map(({ session_id, call_id }) => `  ${pasted(approveCommand(session_id, call_id))}\n`);
   return `${table(rows)}${how.length === 0 ? '' : `Approve (or use deny):\n${how.join('')}`}`;
 }
