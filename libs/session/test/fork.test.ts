@@ -255,6 +255,13 @@ describe('calls that were in flight', () => {
     expect(bed.toolSource.runs.map(({ key }) => key)).toEqual(['default.s1.3-0', 'default.f1.3-0']);
   });
 
+  test('are in doubt, too, if the persona of the fork has no such tool', async () => {
+    const bed = testBed();
+    const n = await calling(bed, { ...SLOW, traits: { idempotent: true } });
+    await fork(bed, n, { persona: { name: 'strict', prompt: 'Be strict.', tools: { allow: ['other'] } } });
+    expect(await bed.lines('f1')).toContain('call_ended c1 interrupted');
+  });
+
   test('belong to the origin if a worker has accepted them for it', async () => {
     const bed = testBed();
     const LATER: FakeTool = {
