@@ -105,7 +105,7 @@ export interface Pins {
   readonly mode?: string | undefined;
   /** Whether the session is a daemon, and its wake interval. A hand-off does not change it. */
   readonly daemon?: Daemon | undefined;
-  /** Hooks of the persona that hands the session over: they apply to the rest of the turn of the hand-off. */
+  /** Hooks of the persona that hands or has handed the session over: they apply to the rest of the turn of the hand-off. */
   readonly hooksBefore?: readonly HookRegistration[] | undefined;
 }
 
@@ -201,7 +201,8 @@ async function provision(
   if (predicate) return failed(predicate);
   const own = hooksOfPersona(persona, personaVersion(persona));
   if (isFailure(own)) return failed(own);
-  const hooks = buildHookTable(ports.hooks, ref.tenant, [...(pinned.hooksBefore ?? []), ...own]);
+  const before = (pinned.hooksBefore ?? []).filter((hook) => hook.persona !== persona.name);
+  const hooks = buildHookTable(ports.hooks, ref.tenant, [...before, ...own]);
   if (isFailure(hooks)) return failed(hooks);
   const rules = rulesOfSession(ports, ref.tenant, settings);
   const root = pinned.root ?? settings.root ?? defaultRootIn(rules, ports.defaultRoot);

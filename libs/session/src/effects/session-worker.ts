@@ -22,6 +22,7 @@ import {
   type HookPoint,
   type HookRegistration,
   type HostRules,
+  isOfPersona,
   type JsonObject,
   type Outcome,
   type PersonaStepInput,
@@ -151,12 +152,16 @@ export class SessionWorker implements EffectWorker {
       case 'provision': {
         // An earlier run may have left connections open.
         await this.#tools.close();
+        const { repins, settings, hooks, relay } = state.context;
+        const pins = pinsOf(transcript.frame.persona, transcript.frame.tools, repins, settings?.mode);
+        // In the rest of the turn of a hand-off, as after a fork with another model.
+        const hooksBefore = hooks.filter((one) => isOfPersona(one) && one.persona === relay.from);
         const { outcome, toolset } = await provisionSession(
           ports,
           this.#ref,
           effect.id,
-          { ...state.context.settings, parent: state.context.parent ?? undefined },
-          pinsOf(transcript.frame.persona, transcript.frame.tools, state.context.repins, state.context.settings?.mode),
+          { ...settings, parent: state.context.parent ?? undefined },
+          { ...pins, hooksBefore },
           this.#results,
           signal,
           this.#feedback,
