@@ -59,7 +59,7 @@ import {
   wholeRunLimits,
 } from './run-limits.ts';
 import { selectTools, servedToolsIn, unreadableSkills, unrecordableTool } from './select-tools.ts';
-import { ceilingOf, defaultRootIn, type PolicyPorts, rulesOfSession } from './session-rules.ts';
+import { ceilingOf, defaultRootIn, type PolicyPorts, rulesOfSession, standInsProblem } from './session-rules.ts';
 import { promptOfMode, systemPromptOf } from './system-prompt.ts';
 import { untilAnswered } from './until-answered.ts';
 
@@ -210,11 +210,8 @@ async function provision(
   if (replaced) return failed(replaced);
   const mcpServers = mcpServersOf(persona, served, settings);
   const { stand_ins: standIns } = settings;
-  if (rules.stand_ins === 'none' && Object.keys(standIns ?? {}).length > 0)
-    return failed({
-      code: 'not_allowed_by_policy',
-      message: 'stand_ins: the session replaces built-in tools, but policy.stand_ins is "none"',
-    });
+  const standing = standInsProblem(rules, settings);
+  if (standing) return failed(standing);
   const serving = served && { name: persona.name, version: personaVersion(persona), tools: pinned.servedTools };
   const { skills } = persona;
   const [modelProblem, remembered, toolset] = await Promise.all([
