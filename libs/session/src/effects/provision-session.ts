@@ -97,7 +97,7 @@ export interface Pins {
   readonly definition?: Persona | undefined;
   readonly identity?: PersonaIdentity | undefined;
   readonly served?: true | undefined;
-  /** The pinned tools that run in the process of a served persona. Without them, the announced tools apply. */
+  /** The pinned tools that run in the process of a served persona. */
   readonly servedTools?: readonly ToolDefinition[] | undefined;
   readonly model?: ModelSettings | undefined;
   readonly root?: string | undefined;
@@ -176,11 +176,16 @@ async function provision(
 ): Promise<Provisioned> {
   const failed = (error: Failure) => failedProvision(effectId, error);
   const found = pinned.definition
-    ? { definition: pinned.definition, served: pinned.served, identity: pinned.identity }
+    ? {
+        definition: pinned.definition,
+        served: pinned.served,
+        servedTools: pinned.servedTools,
+        identity: pinned.identity,
+      }
     : await untilAnswered(ports.clock, signal, () => findPersona(ports, ref.tenant, settings.persona));
   if (!found) return cancelledProvision(effectId);
   if (isFailure(found)) return failed(found);
-  const { definition: persona, served } = found;
+  const { definition: persona, served, servedTools } = found;
   const identity = 'source' in found ? identityOf(found) : found.identity;
   const model = pinned.model ?? chooseModel(settings, persona, ports.defaultModel);
   if (isFailure(model)) return failed(model);
@@ -212,7 +217,7 @@ async function provision(
   const { stand_ins: standIns } = settings;
   const standing = standInsProblem(rules, settings);
   if (standing) return failed(standing);
-  const serving = served && { name: persona.name, version: personaVersion(persona), tools: pinned.servedTools };
+  const serving = served && { name: persona.name, version: personaVersion(persona), tools: servedTools };
   const { skills } = persona;
   const [modelProblem, remembered, toolset] = await Promise.all([
     // The process that serves the persona checks its model.
