@@ -1,5 +1,5 @@
 /** Ports of personas: definitions by name, and personas that separate processes serve. */
-import type { Persona, SessionRef, TenantId } from '@coxswain/protocol';
+import type { Persona, SessionRef, TenantId, ToolDefinition } from '@coxswain/protocol';
 import type { HookReply, HookRequest } from './hooks.ts';
 import type { ModelPart, ModelRequest, ModelResult } from './model.ts';
 
@@ -7,6 +7,8 @@ import type { ModelPart, ModelRequest, ModelResult } from './model.ts';
 export interface ServedPersona {
   readonly definition: Persona;
   readonly version: string;
+  /** The tools that the announcement names, which run in the instances of this version. None by default. */
+  readonly tools?: readonly ToolDefinition[] | undefined;
 }
 
 /** One attempt at one step. */

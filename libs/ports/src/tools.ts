@@ -126,8 +126,8 @@ export interface ToolsetSpec {
   /** Tools on the bus that replace built-in tools for the session. */
   readonly standIns?: StandIns | undefined;
   /**
-   * The persona, if separate processes serve it and run its tools. `tools`: the tools that the session has pinned.
-   * Without `tools`, the announced tools apply.
+   * The persona, if separate processes serve it and run its tools. `tools`: the tools of this version, as announced with it or
+   * as the session has pinned them.
    */
   readonly served?:
     | { readonly name: string; readonly version: string; readonly tools?: readonly ToolDefinition[] | undefined }

@@ -317,6 +317,34 @@ test('a child that has started stays the child of its call, though the next host
   expect(await end(bed)).toBe('end_turn');
 });
 
+test('a child whose start the next host may not repeat is cancelled: it does not run without its call', async () => {
+  const bed = crewBed();
+  bed.parts = { lead: [delegate(['mate', 'a']), say('ok')], mate: SLOW };
+  const first = await bed.crewHost();
+  // The host ends when the start is in the child's inbox, before the child has a record.
+  bed.journal.always = async (append, { ref, bytes }) => {
+    if (ref.sessionId === 's1' && recordOf(bytes).input.type !== 'call_accepted') return append();
+    first.abandon();
+    return { status: 'ambiguous', cause: 'gone' };
+  };
+  await bed.begin('lead');
+  let callEnds = () => {};
+  const ended = new Promise<void>((resolve) => {
+    callEnds = resolve;
+  });
+  bed.journal.always = async (append, { ref, bytes }) => {
+    if (ref.sessionId !== 's1') await ended;
+    else if (recordOf(bytes).input.type === 'call_outcome') callEnds();
+    return append();
+  };
+  const quotas = Quotas.parse({ sessions: 2 });
+  await bed.crewHost({ quotas: () => quotas }, { usage: { of: () => ({ sessions: 2, storedBytes: 0 }) } });
+  await bed.time.advance(30_000);
+  const [child = ''] = await bed.childrenOf();
+  expect(await codes(bed)).toEqual(['error quota_exceeded']);
+  expect(await end(bed, child)).toBe('cancelled');
+});
+
 function bindAll<T extends object>(port: T): T {
   return Object.fromEntries(
     Object.entries(port).map(([name, member]) => [name, typeof member === 'function' ? member.bind(port) : member]),

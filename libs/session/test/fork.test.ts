@@ -255,6 +255,13 @@ describe('calls that were in flight', () => {
     expect(bed.toolSource.runs.map(({ key }) => key)).toEqual(['default.s1.3-0', 'default.f1.3-0']);
   });
 
+  test('are in doubt, too, if the persona of the fork has no such tool', async () => {
+    const bed = testBed();
+    const n = await calling(bed, { ...SLOW, traits: { idempotent: true } });
+    await fork(bed, n, { persona: { name: 'strict', prompt: 'Be strict.', tools: { allow: ['other'] } } });
+    expect(await bed.lines('f1')).toContain('call_ended c1 interrupted');
+  });
+
   test('belong to the origin if a worker has accepted them for it', async () => {
     const bed = testBed();
     const LATER: FakeTool = {
@@ -388,6 +395,13 @@ describe('with changes', () => {
   });
 });
 
+/** A persona whose rules deny a tool. */
+const denying = (tool: string): JsonObject => ({
+  name: 'strict',
+  prompt: 'Be strict.',
+  permissions: { rules: [{ tool, action: 'deny' }] },
+});
+
 describe('at a veto', () => {
   async function vetoed(bed: TestBed) {
     bed.tools = { exec: { schema: { type: 'object', required: ['command'] } } };
@@ -462,10 +476,42 @@ describe('at a veto', () => {
     bed.models.answers = [ask(call('c1', 'ask')), say('done')];
     await bed.host();
     await bed.start({ permissions: ASKING });
-    const persona = { name: 'strict', prompt: 'Be strict.', permissions: { rules: [{ tool: 'ask', action: 'deny' }] } };
-    await fork(bed, (await bed.records()).length, { persona });
+    await fork(bed, (await bed.records()).length, { persona: denying('ask') });
     const id = await bed.send('approve', { call_id: 'c1', decision: 'allow' }, { session: 'f1' });
     expect(bed.told(id)).toEqual(['rejected not_pending']);
+    expect(await bed.lines('f1')).toContain('call_ended c1 denied by rule');
+    expect(bed.toolSource.runs).toEqual([]);
+  });
+
+  test('the same applies to a call that was allowed and waits for its turn', async () => {
+    const bed = testBed();
+    bed.tools = { ask: { traits: { sequential: true } } };
+    bed.models.answers = [ask(call('c1', 'ask'), call('c2', 'ask')), say('done')];
+    await bed.host();
+    await bed.start({ permissions: ASKING });
+    // It waits for the decision about the first call.
+    await bed.send('approve', { call_id: 'c2', decision: 'allow' });
+    await fork(bed, (await bed.records()).length, { persona: denying('ask') });
+    const ends = (await bed.lines('f1')).filter((line) => line.startsWith('call_ended'));
+    expect(ends).toEqual(['call_ended c1 denied by rule', 'call_ended c2 denied by rule']);
+    expect(bed.toolSource.runs).toEqual([]);
+  });
+
+  test('the same applies to a call in flight, which may have taken effect', async () => {
+    const bed = testBed();
+    bed.tools = { read: { traits: { idempotent: true }, run: taking(60_000) } };
+    bed.models.answers = [ask(call('c1', 'read')), say('done')];
+    await bed.host();
+    await bed.start();
+    await fork(bed, await find(bed, ({ type }) => type === 'call_started'), { persona: denying('read') });
+    expect(await bed.lines('f1')).toContain('call_ended c1 interrupted');
+    expect(bed.toolSource.runs.map(({ key }) => key)).toEqual(['default.s1.3-0']);
+  });
+
+  test('the same applies to a call that only the changed verdict lets run', async () => {
+    const bed = testBed();
+    const n = await vetoed(bed);
+    await fork(bed, n, { verdicts: { policy: true, audit: true }, persona: denying('exec') });
     expect(await bed.lines('f1')).toContain('call_ended c1 denied by rule');
     expect(bed.toolSource.runs).toEqual([]);
   });

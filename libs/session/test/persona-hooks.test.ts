@@ -448,6 +448,25 @@ describe('crews', () => {
     expect(tables.at(-1)).toEqual(['clerk:on_finish', 'clerk:turn', 'clerk:result']);
   });
 
+  test('a fork with another model in the rest of that turn keeps the hooks of both personas', async () => {
+    const bed = crewBed();
+    bed.tools = { read: {} };
+    bed.personas = { desk: { handoffs: ['clerk'], ...reminding('desk') }, clerk: { ...reminding('clerk') } };
+    bed.parts = { desk: [ask(call('h1', 'handoff', { to: 'clerk', brief: 'go on' }))], clerk: [say('done')] };
+    await bed.crewHost();
+    await bed.begin('desk');
+    const records = await bed.records();
+    const n = records.find(({ events }) =>
+      events.some((event) => event.type === 'persona_changed' && event.handoff),
+    )?.n;
+    await bed.send('start', { fork: { session: 's1', n, changes: { model: 'fake/other' } } } as JsonObject, {
+      session: 'f1',
+    });
+    expect(await asked(bed, 'f1')).toContain('post_turn desk:turn');
+    expect(await asked(bed, 'f1')).toEqual(await asked(bed));
+    expect(await verdicts(bed, 'f1')).toEqual(await verdicts(bed));
+  });
+
   test('a child has the hooks of its own persona, and those of the host as before', async () => {
     const bed = crewBed();
     bed.hooks.registrations = [hook('post_turn', 'of-host')];

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { type HostPorts, importJournal } from '../src/mod.ts';
 import { crewBed, delegate } from './crew-bed.ts';
 import { ask, call, say } from './fake-model.ts';
-import { ALLOW, testBed } from './test-bed.ts';
+import { ALLOW, ASKING, testBed } from './test-bed.ts';
 
 const RESTRICTED = { headers: { [HEADERS.restricted]: '1' } };
 const EVIL = 'https://evil.example.org/v1';
@@ -162,4 +162,19 @@ test('a session that was started with stand-ins does not run on a host that allo
   await bed.send('prompt', 'again');
   expect((await bed.lines()).at(-1)).toContain('error');
   expect(await bed.eventsOf('run_failed')).toMatchObject([{ error: { code: 'not_allowed_by_policy' } }]);
+});
+
+test('nor does a call that an earlier host has left for it', async () => {
+  const bed = testBed();
+  bed.tools = { ask: {} };
+  bed.models.answers = [ask(call('c1', 'ask')), say('done')];
+  const first = await bed.host({}, ruled());
+  await bed.start({ stand_ins: { read_file: 'editor_read' }, permissions: ASKING });
+  first.abandon();
+  await bed.host({}, ruled({ trust_bus: false }));
+  await bed.time.advance(30_000);
+  await bed.send('approve', { call_id: 'c1', decision: 'allow' });
+  await bed.time.advance(30_000);
+  expect(bed.toolSource.runs).toEqual([]);
+  expect((await bed.eventsOf('call_ended'))[0]?.result.detail?.code).toBe('tool_unavailable');
 });

@@ -257,6 +257,19 @@ test('the host opens no MCP server of an announced persona: those run in its ser
   expect(bed.toolSource.specs.map(({ mcpServers }) => Object.keys(mcpServers))).toEqual([['own']]);
 });
 
+test('the tools of a served persona are those of its announcement, also if a newer one follows at once', async () => {
+  const { bed, personas, there } = served();
+  const tool = { ...definition('look'), source: PERSONA_TOOL_SOURCE };
+  personas.serve(DEFAULT, REVIEWER, there);
+  const find: typeof personas.find = (tenant, name) => {
+    const found = personas.find(tenant, name);
+    return found && { ...found, tools: [tool] };
+  };
+  await bed.host({}, { served: { ...personas, find } });
+  await bed.start({ persona: 'reviewer' });
+  expect(bed.toolSource.specs[0]?.served).toEqual({ name: 'reviewer', version: 'v1', tools: [tool] });
+});
+
 test('a served persona that has the session again has the tools of its version, not those announced since', async () => {
   const bed = crewBed();
   const personas = createMemoryPersonas();

@@ -1,7 +1,7 @@
 /** Personas that services on NATS serve: their steps, their tools and their hooks. */
 import { createAsking, type NoteProblem, offerData, type ServedAddress } from '@coxswain/bus';
 import type { Log, ServedPersonas, ToolSource } from '@coxswain/ports';
-import { isKeyOf, type ToolDefinition } from '@coxswain/protocol';
+import { isKeyOf } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { createHookQuestions } from './served/hook-questions.ts';
 import { watchPauses } from './served/pauses.ts';
@@ -36,7 +36,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
   const personas: ServedPersonas = {
     find(tenant, name) {
       const found = presence.find(tenant, name);
-      return found && { definition: found.definition, version: found.version };
+      return found && { definition: found.definition, version: found.version, tools: found.tools };
     },
     names: (tenant) => presence.list(tenant).map(({ name }) => name),
     isServed: (tenant, name, version) => presence.isServed({ kind: 'personas', tenant, name, version }),
@@ -56,9 +56,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
 
   const tools: ToolSource = {
     async open({ ref, served }) {
-      const announced = served && presence.find(ref.tenant, served.name);
-      const found: readonly ToolDefinition[] = served?.tools ?? announced?.tools ?? [];
-      const { name = '', version = '' } = served ?? {};
+      const { name = '', version = '', tools: found = [] } = served ?? {};
       const to: ServedAddress = { kind: 'personas', tenant: ref.tenant, name, version };
       const about = (key: string, epoch: number) => ({ key, ref, to, epoch });
       return {

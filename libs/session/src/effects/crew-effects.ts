@@ -61,7 +61,8 @@ type Of<K extends WorkEffect['kind']> = Extract<WorkEffect, { kind: K }>;
 
 /**
  * Starts a child: checks that the id is free, finds its persona, checks the body of the start and the quota, then sends the
- * start command. If the child has a record, repeats its start without these checks.
+ * start command. If the child has a record, repeats its start without these checks. If the child cannot start, and an earlier
+ * owner of the session may have sent its start, cancels the child: without its call it would run in vain.
  * @param traceparent the span of the call that starts the child.
  * @returns `call_accepted` once the command is stored; an error outcome if the child cannot start. After an abort
  *   either of them, because then no component reads the result.
@@ -84,7 +85,10 @@ export async function startChild(
   // may differ by now. The repetition of the start wakes a child that rests.
   const started = await recordedStart(ports, to, { session: ref.sessionId, effect_id }, signal);
   const start = started ?? (await newStart(ports, session, effect, signal));
-  if ('code' in start) return failed(start);
+  if ('code' in start) {
+    if (!started && effect.epoch < state.context.epoch) await cancelChild(ports, ref, effect, start.message, signal);
+    return failed(start);
+  }
   const payload = encode(start.body);
   const refused = await sendUntilStored(
     ports,
@@ -221,15 +225,27 @@ async function recordedStart(
 export async function stopChild(
   ports: WorkerPorts,
   { ref }: CrewSession,
-  { id, child, order }: Of<'stop_child'>,
+  effect: Of<'stop_child'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { reason, graceMs } = effect.order;
+  await cancelChild(ports, ref, effect, reason, signal);
+  await ports.clock.sleep(graceMs, signal);
+}
+
+/** Sends a child a cancel command. Ends when the command is stored, or after an abort. */
+async function cancelChild(
+  ports: WorkerPorts,
+  ref: SessionRef,
+  { id, child }: Of<'start_child' | 'stop_child'>,
+  why: string,
   signal: AbortSignal,
 ): Promise<void> {
   // A UTF-16 unit has at most three bytes in UTF-8, so a quarter of the bound in units certainly fits.
-  const reason = cutText(order.reason, BOUNDS.reasonMaxBytes / 4);
+  const reason = cutText(why, BOUNDS.reasonMaxBytes / 4);
   const body: CancelChildBody = { from: ref.sessionId, effect_id: id, reason };
   const to = sessionRef(child.session, ref.tenant);
   await sendDespiteRefusals(ports, ref, to, 'cancel_child', encode(body), `cancel-${id}`, signal);
-  await ports.clock.sleep(order.graceMs, signal);
 }
 
 /** Sends the report on the child's first run to its parent. Ends when the report is stored, or after an abort. */

@@ -9,6 +9,7 @@ import {
   type StartChildBody,
   type StartSettings,
   type TenantId,
+  type ToolDefinition,
 } from '@coxswain/protocol';
 import { sha256Hex } from '../journal/append-record.ts';
 import type { PinnedPersona } from '../view/transcript.ts';
@@ -26,6 +27,8 @@ export interface FoundPersona {
   readonly source: PersonaSource;
   /** Whether other processes run its steps and tools. */
   readonly served?: true | undefined;
+  /** The tools that were announced with the definition. */
+  readonly servedTools?: readonly ToolDefinition[] | undefined;
 }
 
 /** Maximum number of known personas in a failure. */
@@ -76,7 +79,9 @@ export async function namedPersona(
   const isServed = announced && served?.isServed(tenant, name, announced.version);
   const own = isServed ? null : await personas.find(name);
   if (own) return { definition: own, source: 'host' };
-  return announced ? { definition: announced.definition, source: 'served', served: true } : null;
+  if (!announced) return null;
+  const { definition, tools } = announced;
+  return { definition, source: 'served', served: true, servedTools: tools };
 }
 
 /** All names that {@link namedPersona} finds, sorted. @throws errors of the port `Personas`. */

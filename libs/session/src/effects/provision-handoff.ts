@@ -37,9 +37,7 @@ export async function provisionHandoff(
   const { ref, state, transcript } = session;
   const { context } = state;
   const { persona: before } = transcript.frame;
-  const hooksBefore = context.hooks.filter(
-    (one) => isOfPersona(one) && one.persona === context.pinned?.persona && one.persona !== to,
-  );
+  const hooksBefore = context.hooks.filter((one) => isOfPersona(one) && one.persona === context.pinned?.persona);
   const stays = { ...(before ? { root: before.root, daemon: daemonOf(before) } : {}), hooksBefore };
   const start: ProvisionSettings = {
     ...context.settings,

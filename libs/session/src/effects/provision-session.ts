@@ -59,7 +59,7 @@ import {
   wholeRunLimits,
 } from './run-limits.ts';
 import { selectTools, servedToolsIn, unreadableSkills, unrecordableTool } from './select-tools.ts';
-import { ceilingOf, defaultRootIn, type PolicyPorts, rulesOfSession } from './session-rules.ts';
+import { ceilingOf, defaultRootIn, type PolicyPorts, rulesOfSession, standInsProblem } from './session-rules.ts';
 import { promptOfMode, systemPromptOf } from './system-prompt.ts';
 import { untilAnswered } from './until-answered.ts';
 
@@ -97,7 +97,7 @@ export interface Pins {
   readonly definition?: Persona | undefined;
   readonly identity?: PersonaIdentity | undefined;
   readonly served?: true | undefined;
-  /** The pinned tools that run in the process of a served persona. Without them, the announced tools apply. */
+  /** The pinned tools that run in the process of a served persona. */
   readonly servedTools?: readonly ToolDefinition[] | undefined;
   readonly model?: ModelSettings | undefined;
   readonly root?: string | undefined;
@@ -105,7 +105,7 @@ export interface Pins {
   readonly mode?: string | undefined;
   /** Whether the session is a daemon, and its wake interval. A hand-off does not change it. */
   readonly daemon?: Daemon | undefined;
-  /** Hooks of the persona that hands the session over: they apply to the rest of the turn of the hand-off. */
+  /** Hooks of the persona that hands or has handed the session over: they apply to the rest of the turn of the hand-off. */
   readonly hooksBefore?: readonly HookRegistration[] | undefined;
 }
 
@@ -176,11 +176,16 @@ async function provision(
 ): Promise<Provisioned> {
   const failed = (error: Failure) => failedProvision(effectId, error);
   const found = pinned.definition
-    ? { definition: pinned.definition, served: pinned.served, identity: pinned.identity }
+    ? {
+        definition: pinned.definition,
+        served: pinned.served,
+        servedTools: pinned.servedTools,
+        identity: pinned.identity,
+      }
     : await untilAnswered(ports.clock, signal, () => findPersona(ports, ref.tenant, settings.persona));
   if (!found) return cancelledProvision(effectId);
   if (isFailure(found)) return failed(found);
-  const { definition: persona, served } = found;
+  const { definition: persona, served, servedTools } = found;
   const identity = 'source' in found ? identityOf(found) : found.identity;
   const model = pinned.model ?? chooseModel(settings, persona, ports.defaultModel);
   if (isFailure(model)) return failed(model);
@@ -201,7 +206,8 @@ async function provision(
   if (predicate) return failed(predicate);
   const own = hooksOfPersona(persona, personaVersion(persona));
   if (isFailure(own)) return failed(own);
-  const hooks = buildHookTable(ports.hooks, ref.tenant, [...(pinned.hooksBefore ?? []), ...own]);
+  const before = (pinned.hooksBefore ?? []).filter((hook) => hook.persona !== persona.name);
+  const hooks = buildHookTable(ports.hooks, ref.tenant, [...before, ...own]);
   if (isFailure(hooks)) return failed(hooks);
   const rules = rulesOfSession(ports, ref.tenant, settings);
   const root = pinned.root ?? settings.root ?? defaultRootIn(rules, ports.defaultRoot);
@@ -209,12 +215,9 @@ async function provision(
   if (replaced) return failed(replaced);
   const mcpServers = mcpServersOf(persona, served, settings);
   const { stand_ins: standIns } = settings;
-  if (rules.stand_ins === 'none' && Object.keys(standIns ?? {}).length > 0)
-    return failed({
-      code: 'not_allowed_by_policy',
-      message: 'stand_ins: the session replaces built-in tools, but policy.stand_ins is "none"',
-    });
-  const serving = served && { name: persona.name, version: personaVersion(persona), tools: pinned.servedTools };
+  const standing = standInsProblem(rules, settings);
+  if (standing) return failed(standing);
+  const serving = served && { name: persona.name, version: personaVersion(persona), tools: servedTools };
   const { skills } = persona;
   const [modelProblem, remembered, toolset] = await Promise.all([
     // The process that serves the persona checks its model.

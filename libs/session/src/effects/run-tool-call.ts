@@ -105,6 +105,8 @@ const RESEND_WITHIN_MS = 15_000;
  */
 async function sendCall(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
   const { tool } = dispatch;
+  // The tools of a session can change under a call only in a fork.
+  if (!tool && dispatch.mayHaveRun) return INTERRUPTED;
   if (!tool) return errorOutcome('unavailable', `There is no tool ${dispatch.call.tool}.`, 'tool_unavailable');
   /** How often tools got the call, as far as known. All sendings of earlier owners count as one. */
   let timesSent = Number(dispatch.mayHaveRun);

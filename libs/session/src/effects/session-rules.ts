@@ -2,6 +2,7 @@
 import {
   type Ceiling,
   commandCeiling,
+  type Failure,
   type HostRules,
   isBelow,
   OPEN_RULES,
@@ -26,6 +27,15 @@ export function rulesOfSession(
   settings: Pick<StartSettings, 'restricted'> | null,
 ): HostRules {
   return rulesFor?.(tenant, settings?.restricted === true) ?? OPEN_RULES;
+}
+
+/** The failure of a session that replaces built-in tools although the rules of the host forbid it; otherwise null. */
+export function standInsProblem(rules: HostRules, settings: Pick<StartSettings, 'stand_ins'> | null): Failure | null {
+  if (rules.stand_ins !== 'none' || Object.keys(settings?.stand_ins ?? {}).length === 0) return null;
+  return {
+    code: 'not_allowed_by_policy',
+    message: 'stand_ins: the session replaces built-in tools, but policy.stand_ins is "none"',
+  };
 }
 
 /**

@@ -22,6 +22,7 @@ import {
   type HookPoint,
   type HookRegistration,
   type HostRules,
+  isOfPersona,
   type JsonObject,
   type Outcome,
   type PersonaStepInput,
@@ -50,7 +51,7 @@ import { modelsOfStep } from './route-model-step.ts';
 import { waitForPersonaMs } from './run-limits.ts';
 import { errorOutcome, INTERRUPTED, runToolCall } from './run-tool-call.ts';
 import { servedToolsIn } from './select-tools.ts';
-import { rulesOfSession } from './session-rules.ts';
+import { rulesOfSession, standInsProblem } from './session-rules.ts';
 import { stoppedOutcome } from './stopped-outcome.ts';
 import { streamAnswer } from './stream-answer.ts';
 import { retryingBlobs } from './until-answered.ts';
@@ -151,12 +152,16 @@ export class SessionWorker implements EffectWorker {
       case 'provision': {
         // An earlier run may have left connections open.
         await this.#tools.close();
+        const { repins, settings, hooks, relay } = state.context;
+        const pins = pinsOf(transcript.frame.persona, transcript.frame.tools, repins, settings?.mode);
+        // In the rest of the turn of a hand-off, as after a fork with another model.
+        const hooksBefore = hooks.filter((one) => isOfPersona(one) && one.persona === relay.from);
         const { outcome, toolset } = await provisionSession(
           ports,
           this.#ref,
           effect.id,
-          { ...state.context.settings, parent: state.context.parent ?? undefined },
-          pinsOf(transcript.frame.persona, transcript.frame.tools, state.context.repins, state.context.settings?.mode),
+          { ...settings, parent: state.context.parent ?? undefined },
+          { ...pins, hooksBefore },
           this.#results,
           signal,
           this.#feedback,
@@ -368,18 +373,19 @@ export class SessionWorker implements EffectWorker {
     const mcpServers = mcpServersOf(persona.definition, persona.served, settings);
     const { name, version } = persona.persona;
     const { skills } = persona.definition;
+    const rules = rulesOfSession(this.#ports, this.#ref.tenant, settings);
     const spec = {
       ref: this.#ref,
       root: persona.root,
       mcpServers,
-      rules: rulesOfSession(this.#ports, this.#ref.tenant, settings),
+      rules,
       standIns: settings?.stand_ins,
       served: persona.served ? { name, version, tools: servedToolsIn(transcript.frame.tools) } : undefined,
       onFeedback: this.#feedback,
       results: this.#results,
       skills,
     };
-    const opened = await this.#ports.tools.open(spec, this.#disposed.signal);
+    const opened = standInsProblem(rules, settings) ?? (await this.#ports.tools.open(spec, this.#disposed.signal));
     if (!isFailure(opened)) return opened;
     this.#ports.log.warn(
       { session_id: this.#ref.sessionId, code: opened.code },

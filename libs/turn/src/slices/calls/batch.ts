@@ -20,7 +20,14 @@ import { hooksFor, isConsulted, isHooked, mayConsult, nextConsultEvent } from '.
 import { PREEMPT_ORDER } from '../injections/preempt.ts';
 import { suspendRequestOfCall } from '../suspension/requests.ts';
 import { cancellerOf, cancelOrder, nameOf, uncheckedText } from './cancel.ts';
-import { buildCallDenied, buildCallEnded, buildCallInterrupted, returnedEnd } from './results.ts';
+import {
+  buildCallDenied,
+  buildCallDeniedByRule,
+  buildCallEnded,
+  buildCallInterrupted,
+  deniedByRule,
+  returnedEnd,
+} from './results.ts';
 import { rulingOn } from './ruling.ts';
 import type { CallAt, CallRow } from './state.ts';
 import { callRow, isSequential, nextReturned, sessionToolOf, toolPayload } from './table.ts';
@@ -237,7 +244,7 @@ function refuse(context: SessionContext, row: CallAt<'proposed'>): SessionEvent 
     );
   }
   const { rule } = rulingOn(context, row);
-  return buildCallDenied(row, { by: 'rule', rule }, `Denied by permission rule ${rule}.`);
+  return row.in_doubt ? buildCallInterrupted(row, deniedByRule(rule)) : buildCallDeniedByRule(row, rule);
 }
 
 /**

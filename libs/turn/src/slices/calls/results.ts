@@ -54,6 +54,16 @@ export function buildCallDenied(
   return buildCallEnded(row, 'denied', text, { denial: whole, detail: { denied: whole as unknown as Json } });
 }
 
+/** The end of a call that a permission rule denies. */
+export function buildCallDeniedByRule(row: Pick<CallRow, 'call_id' | 'tool' | 'args'>, rule: string): SessionEvent {
+  return buildCallDenied(row, { by: 'rule', rule }, deniedByRule(rule));
+}
+
+/** The sentence about a denial by a permission rule. */
+export function deniedByRule(rule: string): string {
+  return `Denied by permission rule ${rule}.`;
+}
+
 /**
  * The end of a call in doubt (`in_doubt`) that is not re-run. Other unknown outcomes: `unknownOutcome` (run-tool-call.ts in
  * libs/session), and cancel.ts.

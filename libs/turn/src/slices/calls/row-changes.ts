@@ -44,9 +44,11 @@ export function settleNotice(row: CallRow): CallRow {
   return row.status === 'parked' ? { ...row, notice: undefined } : row;
 }
 
-/** The wait for an approval has ended without a decision. */
+/** The wait for an approval has ended without a decision, or the approval of a call that has not started no longer counts. */
 export function unparkRow(row: CallRow): CallRow {
-  return row.status === 'parked' ? { ...row, ...WAITS_NO_MORE, status: 'proposed' } : row;
+  return row.status === 'parked' || row.status === 'allowed'
+    ? { ...row, ...WAITS_NO_MORE, decided: undefined, status: 'proposed' }
+    : row;
 }
 
 /** The wait for an approval has ended with a decision, possibly with edited arguments. */

@@ -176,6 +176,7 @@ type Closed<Row> = Row extends unknown
  * - allowed by rules or hooks: `proposed` → `running` → (`returned` →) `ended`
  * - allowed by an approval: `proposed` → `parked` → `allowed` → `running`
  * - denied, expired, or the wait was dropped: `parked` → `proposed` → `ended`
+ * - the rules of a fork's persona deny it: `parked` or `allowed` → `proposed` → `ended`
  * - an unknown outcome that a person must decide: `running` → `parked`
  * - every status can change to `ended`
  */

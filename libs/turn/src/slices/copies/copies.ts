@@ -34,6 +34,7 @@ import { openEffect, type Placed } from '../../core/journal-place.ts';
 import { isEnded, type MachineState, topStateOf } from '../../machine/state.ts';
 import { parkedAfterCopy } from '../approvals/approvals.ts';
 import { startClock, stopClock } from '../budgets/budgets.ts';
+import { buildCallDeniedByRule, buildCallInterrupted, deniedByRule } from '../calls/results.ts';
 import type { CallRow } from '../calls/state.ts';
 import type { Repins } from '../runs/state.ts';
 
@@ -101,19 +102,24 @@ export function decideReprovision(
     return events({ type: 'run_failed', source: 'provisioning', error: outcome.error, stop_reason: 'error' });
   return events(
     ...changes(outcome).filter((event) => event.type !== 'hooks_changed' || changesPersona(context, event)),
-    ...waitsThatEnd(context, outcome.provision.permissions),
+    ...endsByRules(context, outcome.provision.permissions),
     done,
   );
 }
 
-// No person can allow a call that the new rules deny: its wait ends, and the rule ends the call. A call in doubt keeps its
-// wait, because its end says that its outcome is unknown.
-function waitsThatEnd({ calls }: SessionContext, permissions: PinnedPermissions): SessionEvent[] {
-  return calls.flatMap(({ call_id, status, in_doubt, tool, args }): SessionEvent[] =>
-    status === 'parked' && !in_doubt && ruleOn(permissions, tool, args).action === 'deny'
-      ? [{ type: 'approval_decided', call_id, decision: 'superseded' }]
-      : [],
-  );
+// No call that the new rules deny runs. A call that waits for an approval or for a free slot loses its approval, and the rule
+// ends it (`nextToRefuse`, calls/batch.ts). A running call ends here: its effect waits for this outcome. The end of a call
+// that the origin may have sent says that its outcome is unknown. A call with an order to stop ends by that order.
+function endsByRules({ calls, epoch }: SessionContext, permissions: PinnedPermissions): SessionEvent[] {
+  return calls.flatMap((row): SessionEvent[] => {
+    const { call_id, status } = row;
+    const { action, rule } = ruleOn(permissions, row.tool, row.args);
+    if (action !== 'deny') return [];
+    if (status === 'parked' || status === 'allowed')
+      return [{ type: 'approval_decided', call_id, decision: 'superseded' }];
+    if (status !== 'running' || row.cancel || row.preempted) return [];
+    return [row.epoch === epoch ? buildCallDeniedByRule(row, rule) : buildCallInterrupted(row, deniedByRule(rule))];
+  });
 }
 
 // The run keeps its hook table, unless hooks of the persona differ.
