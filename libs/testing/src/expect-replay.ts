@@ -1,5 +1,6 @@
 /** The replay check: the installed code computes a recorded journal again. */
 import { createReadStream } from 'node:fs';
+import type { Blobs } from '@coxswain/ports';
 import { ExportedJournal, linesOf, replayJournal } from '@coxswain/session';
 import { ExpectationError } from './testing-errors.ts';
 
@@ -15,7 +16,11 @@ export async function expectReplay(path: string): Promise<{ readonly records: nu
 }
 
 /** Replays the records of a journal. @throws ExpectationError as {@link expectReplay}, naming `what`. */
-export async function replayed(what: string, ...[records, blobs]: Parameters<typeof replayJournal>) {
+export async function replayed(
+  what: string,
+  records: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  blobs: Pick<Blobs, 'get'>,
+): Promise<{ readonly records: number; readonly sessionId: string }> {
   const replay = await replayJournal(records, blobs).catch((error: unknown) => {
     throw replayFailure(what, error);
   });
